@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shared.checks.equivalence import LEVELS, Comparison, Report, check_stage, computes_in
-from shared.checks.gradients import GradientCheck, check_gradients
-from shared.checks.images import takes_architectures
-from shared.checks.layered_gradients import NETWORKS, check_layered_gradients
-from shared.contract import ACTIVATIONS, LOSSES, Stage, is_emulated
+from shared.checks.gradients import GradientCheck, gradient_checks
+from shared.contract import Stage, is_emulated
 
 DTYPES = ("float64", "float32")
 GRADIENTS = "gradients"
@@ -87,14 +85,7 @@ def check(
             )
         if settings.dtype in (None, "float64"):
             clock.of(stage, GRADIENTS)(GRADIENTS)
-            found.gradients[stage.name] = [
-                check_gradients(stage, activation, loss, seed=settings.seed)
-                for activation in ACTIVATIONS
-                for loss in LOSSES
-            ]
-            if takes_architectures(stage):
-                layered = [check_layered_gradients(stage, title, seed=settings.seed) for title in NETWORKS]
-                found.gradients[stage.name].extend(layered)
+            found.gradients[stage.name] = list(gradient_checks(stage, settings.seed))
     if not found.reports:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
         raise ValueError(f"there is nothing to check: {reasons}")

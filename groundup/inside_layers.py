@@ -29,13 +29,13 @@ class Layered:
         self.architecture = architecture
         self._network = build_network(load_stage("numpy"), checkpoint)
         self._dtype = checkpoint.dtype
-        self._parts = load_part("numpy", "parts")
+        self._passes = load_part("numpy", "network")
         self._memory = load_part("numpy", "arrays").Scratch()
 
     def outputs(self, x: np.ndarray) -> list[np.ndarray]:
         """The output of every top-level layer."""
         network = self._network
-        return [np.asarray(each) for each in network.outputs(x.astype(self._dtype))]  # type: ignore[attr-defined]
+        return [np.asarray(each) for each in network.outputs(x.astype(self._dtype))]
 
     def saliency(self, x: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> np.ndarray:
         """d (score[plus] - score[minus]) / dx for each row, (batch, features); plus, minus: classes (batch,).
@@ -43,15 +43,15 @@ class Layered:
         Backpropagation from the scores through the parts of stage 2, in evaluation: batch normalisation is a constant
         scale there, and nothing is dropped.
         """
-        parts, layers = self._parts, self._network.layers
+        passes, layers = self._passes, self._network.layers
         images = x.astype(self._dtype).reshape(len(x), *self.architecture.input_shape)
-        way = parts.Pass(training=False, masks=None, memory=self._memory)
-        outputs = parts.forward(layers, images, way)
+        way = passes.Pass(training=False, masks=None, memory=self._memory)
+        outputs = passes.forward(layers, images, way)
         grad = np.zeros_like(outputs[-1])
         rows = np.arange(len(x))
         grad[rows, plus] += 1
         grad[rows, minus] -= 1
-        return np.array(parts.backward(layers, grad, way, needs_grad_input=True)).reshape(len(x), -1)
+        return np.array(passes.backward(layers, grad, way, needs_grad_input=True)).reshape(len(x), -1)
 
     def activity(self, x: np.ndarray) -> list[np.ndarray]:
         """For each ReLU at the top level the share of images for which each unit, or channel, is not 0 everywhere."""

@@ -26,8 +26,7 @@ from rich.text import Text
 
 from groundup.inside import dead_units, hidden_activations, host_parameters
 from groundup.live import dead_shares, gradient_ratios, sparkline
-from shared.architectures import mlp
-from shared.contract import NetworkLike, Stage, layered_architecture
+from shared.contract import NetworkLike, Stage
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
 from shared.layers import times
@@ -109,9 +108,9 @@ class LiveView:
     ) -> None:
         self._stage, self._network, self._data, self._settings = stage, network, data, settings
         self._now = now
-        self._architecture = layered_architecture(network)
+        self._is_stack = network.architecture.as_mlp() is not None
         # The parameters come in pairs, weights and bias or gamma and beta; those of batch normalisation are not shown.
-        first_of_pairs = (self._architecture or mlp(network.layer_sizes)).parameters()[::2]
+        first_of_pairs = network.architecture.parameters()[::2]
         self._shown = {i: each for i, each in enumerate(first_of_pairs) if each.fan_in}
         # The view is drawn between two steps: a thread that draws it would take time from the training.
         self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
@@ -169,10 +168,10 @@ class LiveView:
         gradients = [self._stage.arrays.to_host(each) for each in self._network.gradients(self._x, self._y)]
         ratios = gradient_ratios(parameters, [np.asarray(each) for each in gradients])
         self._ratios.append([ratios[i] for i in self._shown])
-        if self._architecture is not None:
-            layers = self._network.outputs(self._x)  # type: ignore[attr-defined]
+        if not self._is_stack:
+            layers = self._network.outputs(self._x)
             outputs = [np.asarray(self._stage.arrays.to_host(each)) for each in layers]
-            self._dead = dead_shares(self._architecture, outputs)
+            self._dead = dead_shares(self._network.architecture, outputs)
         elif self._network.activation == "relu":  # no other activation gives exactly 0 for other inputs than 0
             hidden = hidden_activations(parameters, "relu", self._data.x[:SAMPLES])
             self._dead = {str(i): dead_units(each) for i, each in enumerate(hidden, start=1)}
@@ -227,7 +226,7 @@ class LiveView:
     def _layers(self) -> Iterator[Text]:
         # Of a stack, the dense layers are counted; of any other architecture, all layers, as its drawing does.
         numbers = [str(i) for i in range(1, len(self._shown) + 1)]
-        if self._architecture is not None:
+        if not self._is_stack:
             numbers = [each.name.split(",")[0].removeprefix("layer ") for each in self._shown.values()]
         sizes = [times(each.shape) for each in self._shown.values()]
         wide = max(len("weights"), *map(len, sizes)) + 2

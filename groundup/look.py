@@ -17,7 +17,6 @@ import numpy as np
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import NAMES, as_learned, beliefs, check_fit, open_checkpoint, settings_of
-from shared.architectures import Architecture
 from shared.bench.records.results import results_folder
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, confused, save_all
@@ -67,9 +66,10 @@ def findings(
     count: number of mistakes; learned: the data set as the network learned from it, None for `data` itself
     """
     learned = learned or data
-    if checkpoint.architecture is not None:
-        return _layered_findings(checkpoint, checkpoint.architecture, data, learned.test, records, count)
-    parameters, activation, test = checkpoint.parameters, checkpoint.activation, learned.test
+    stack = checkpoint.architecture.as_mlp()
+    if stack is None:
+        return _layered_findings(checkpoint, data, learned.test, records, count)
+    parameters, activation, test = checkpoint.parameters, stack.activation, learned.test
     dtype = parameters[0].dtype
     answers = beliefs(checkpoint, test.x)
     predictions, wrong = answers.argmax(axis=1), inside.most_wrong(answers, test.y, count)
@@ -81,7 +81,7 @@ def findings(
         pull = pull - inside.saliency(parameters, activation, seen, labels)
     shape = (SIDE, SIDE)
     return Findings(
-        network=f"{'-'.join(map(str, checkpoint.layer_sizes))} {activation}",
+        network=stack.title,
         loss=checkpoint.loss,
         trained=f"{_how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
         dataset=data.name,
@@ -102,13 +102,13 @@ def findings(
 
 def _layered_findings(
     checkpoint: Checkpoint,
-    architecture: Architecture,
     data: Dataset,
     test: Split,
     records: list[EpochRecord],
     count: int,
 ) -> Findings:
     """The same for a convolutional network. test: the test images as the network learned from them."""
+    architecture = checkpoint.architecture
     network = Layered(checkpoint, architecture)
     answers = beliefs(checkpoint, test.x)
     predictions, wrong = answers.argmax(axis=1), inside.most_wrong(answers, test.y, count)

@@ -16,7 +16,6 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from groundup.race import without_convolutions
 from groundup.stages import stages_for
 from groundup.train import hidden_sizes
 from shared.architectures import named
@@ -27,6 +26,7 @@ from shared.bench.records.results import write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import SIDE
 from shared.machine.hardware import usable_cores
+from shared.names import DTYPES
 from shared.profile import worker
 from shared.profile.document import Results, as_document
 from shared.profile.found import Profile
@@ -47,7 +47,6 @@ FIRST_FLOOR_SPEED = 4e7
 PATIENCE = 10.0
 """Seconds of a step of stage 1 from which on it takes part only where it is named."""
 
-DTYPES = ("float32", "float64")
 A_DAY = 86_400.0
 """Seconds: no limit."""
 
@@ -113,11 +112,6 @@ def choices(stages: str | None, settings: Settings) -> tuple[list[tuple[Stage, C
     Raises ValueError for an unknown name or a chosen stage that cannot do it, StageUnavailable for one that cannot run.
     """
     found, unavailable = stages_for(stages)
-    if settings.model is not None:
-        lacking = without_convolutions(found)
-        if lacking and stages is not None:
-            raise ValueError(f"--model: {next(iter(lacking.values()))}")
-        unavailable |= lacking
     if stages is None:
         for stage in found:
             if stage.name in unavailable:

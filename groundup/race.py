@@ -12,7 +12,6 @@ and reported, and only the parameters decide whether the stages agree.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from shared.architectures import NAMED, Architecture, named
-from shared.checks.equivalence import Comparison, compare_parameters
-from shared.contract import NetworkLike, Stage, layered_architecture
+from shared.checks.equivalence import Comparison, compare_parameters, longest_sum
+from shared.contract import NetworkLike, Stage
 from shared.data.datasets import SIDE, Dataset
-from shared.layers import Conv
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate
 from shared.training.schedules import Schedule
@@ -91,17 +89,6 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     if "hidden" in given:
         raise ValueError(f"--hidden is for a stack of dense layers; --model {model} has its own: choose one of them")
     return Settings(**{**OF_MODEL, **given})
-
-
-def without_convolutions(stages: Sequence[Stage]) -> dict[str, str]:
-    """The stages that cannot build a convolutional network, by name, each with the reason."""
-    titles = (stage.title for stage in stages if stage.convolution is not None)
-    able = ", ".join(titles) or "none of the stages here"
-    return {
-        stage.name: f"{stage.title} has no convolutional networks yet (those that have: {able})"
-        for stage in stages
-        if stage.convolution is None
-    }
 
 
 @dataclass(frozen=True)
@@ -192,29 +179,15 @@ def agreements(laps: Sequence[Lap], settings: Settings, steps: int) -> dict[str,
     steps: number of training steps; the tolerance grows with it
     """
     first = laps[0]
-    longest_sum = _longest_sum(first.network, settings.batch_size)
-    return {lap.stage.name: _agreement(lap, first, settings.dtype, steps, longest_sum) for lap in laps}
+    k = steps * longest_sum(first.network.architecture, settings.batch_size)
+    return {lap.stage.name: _agreement(lap, first, settings.dtype, k) for lap in laps}
 
 
-def _longest_sum(network: NetworkLike, batch_size: int) -> int:
-    """The largest number of terms that one step adds up to one number.
-
-    In the forward pass that is a layer's inputs to one output. In the backward pass a convolution's gradient is a sum
-    over all places of all images of the batch, and a dense layer's over the batch.
-    """
-    architecture = layered_architecture(network)
-    if architecture is None:
-        return max(batch_size, *network.layer_sizes)
-    places = [math.prod(each.output_shape[1:]) for each in architecture.placed() if isinstance(each.layer, Conv)]
-    fans = [max(each.fan_in, each.fan_out) for each in architecture.parameters()]
-    return max(batch_size * max(places, default=1), *fans)
-
-
-def _agreement(lap: Lap, first: Lap, dtype: str, steps: int, longest_sum: int) -> Agreement:
+def _agreement(lap: Lap, first: Lap, dtype: str, k: int) -> Agreement:
     got, expected = (
         [np.asarray(each.stage.arrays.to_host(array)) for array in each.network.parameters] for each in (lap, first)
     )
-    compared = compare_parameters(got, expected, dtype, steps=steps, longest_sum=longest_sum)
+    compared = compare_parameters(got, expected, first.network.architecture, dtype, k)
     worst = max(compared, key=lambda comparison: comparison.tolerances)
     others = int(np.count_nonzero(lap.predictions != first.predictions))
     return Agreement(others, worst, worst.ok and (others == 0 or dtype != "float64"))

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.architectures import mlp, named
+from shared.architectures import named
 from shared.data.datasets import CLASSES, DATASETS, SIDE
 from shared.data.normalisation import Normalisation
 from shared.layers import shortened
@@ -64,9 +64,14 @@ def train_notes(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> dict[str, A
     for name, (fits, expected) in SETTINGS.items():
         if not fits(notes[name]):
             raise _wrong(checkpoint, name, f"expected {expected}, got {shortened(notes[name])}")
-    same = {"loss": checkpoint.loss, "dtype": checkpoint.dtype, "optimizer": (checkpoint.optimizer or "").lower()}
-    if notes["model"] is None:
-        same["activation"] = checkpoint.activation
+    same: dict[str, Any] = {
+        "loss": checkpoint.loss,
+        "dtype": checkpoint.dtype,
+        "optimizer": (checkpoint.optimizer or "").lower(),
+    }
+    stack = checkpoint.architecture.as_mlp()
+    if notes["model"] is None and stack is not None and len(stack.sizes) > 2:  # else there is nothing to follow a layer
+        same |= {"activation": stack.activation, "dropout": stack.dropout}
     for name, own in same.items():
         told = notes[name].lower() if name == "optimizer" else notes[name]
         if told != own:
@@ -77,6 +82,7 @@ def train_notes(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> dict[str, A
 
 def _check_network(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> None:
     """Raise CheckpointError if the settings describe another network than the checkpoint holds."""
+    stack = checkpoint.architecture.as_mlp()
     if notes["model"] is not None:
         try:
             told = named(notes["model"], (1, SIDE, SIDE), CLASSES)
@@ -84,13 +90,12 @@ def _check_network(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> None:
             raise _wrong(checkpoint, "model", str(error)) from None
         fits = told == checkpoint.architecture
     else:
-        inputs, *hidden, _ = checkpoint.layer_sizes
-        fits = checkpoint.architecture is None and hidden == _sizes(notes["hidden"])
+        inputs, *hidden, _ = stack.sizes if stack else (0, 0, 0)
         # The network is built for the images of the data set before it is compared with the one in the file.
-        fits = fits and (inputs == SIDE * SIDE or max(hidden, default=0) <= MOST_UNITS)
+        fits = hidden == _sizes(notes["hidden"]) and (inputs == SIDE * SIDE or max(hidden, default=0) <= MOST_UNITS)
     if not fits:
         name = "hidden" if notes["model"] is None else "model"
-        told_size = "-".join(map(str, checkpoint.layer_sizes))
+        told_size = "-".join(map(str, stack.sizes if stack else checkpoint.architecture.ends))
         raise _wrong(
             checkpoint, name, f"{shortened(notes[name])} is not the network in the file, which is {told_size:.60}"
         )
@@ -109,7 +114,7 @@ def _wrong(checkpoint: Checkpoint, name: str, why: str) -> CheckpointError:
 
 def check_size(checkpoint: Checkpoint) -> None:
     """Raise CheckpointError for a network whose answers to a thousand images take minutes or much memory."""
-    network = checkpoint.architecture or mlp(checkpoint.layer_sizes)
+    network = checkpoint.architecture
     outputs = sum(math.prod(each.output_shape) for each in network.placed())
     if outputs > MOST_OUTPUTS or network.multiply_adds > MOST_MULTIPLY_ADDS:
         raise CheckpointError(

@@ -18,10 +18,11 @@ from groundup.live_view import watching
 from groundup.recipes import recipe
 from groundup.run_notes import train_notes
 from shared import contract
-from shared.architectures import named
+from shared.architectures import mlp, named
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import SIDE, Dataset, load_dataset
 from shared.data.normalisation import NOTE, Normalisation
+from shared.names import ACTIVATIONS, check_name
 from shared.training import loop
 from shared.training.checkpoints import CheckpointError, load_checkpoint
 from shared.training.runs import LAST
@@ -101,25 +102,39 @@ class NetworkChoice:
     """The network to train: a known one, or a stack of dense layers.
 
     model: the name of an architecture, or None; hidden: the sizes of the hidden layers of a stack
+    dropout: the rate after each hidden layer of a stack
+    Raises ValueError for an impossible rate, and for one beside a model.
     """
 
     model: str | None
     hidden: list[int]
     activation: str | None
+    dropout: float
     loss: str
     initializer: str
     seed: int
     dtype: str
 
+    def __post_init__(self) -> None:
+        check_name("unknown activation", self.activation or "relu", ACTIVATIONS)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout: expected a rate of at least 0 and below 1, got {self.dropout}")
+        if self.model is not None and self.dropout:
+            raise ValueError(
+                f"dropout: a rate of {self.dropout:g} is for the hidden layers of a stack of dense layers; "
+                f"--model {self.model} has its own Dropout layers, or none. Leave dropout out"
+            )
+
     def build(self, stage: contract.Stage, data: Dataset) -> contract.NetworkLike:
         """A new network of this stage for the features and classes of the data."""
-        options = {"loss": self.loss, "initializer": self.initializer, "seed": self.seed, "dtype": self.dtype}
-        layers: Any = [data.train.x.shape[1], *self.hidden, data.classes]
         if self.model is None:
-            options["activation"] = self.activation
+            sizes = [data.train.x.shape[1], *self.hidden, data.classes]
+            architecture = mlp(sizes, self.activation or "relu", self.dropout)
         else:
-            layers = named(self.model, (1, SIDE, SIDE), data.classes)
-        network: contract.NetworkLike = stage.network.Network(layers, **options)
+            architecture = named(self.model, (1, SIDE, SIDE), data.classes)
+        network: contract.NetworkLike = stage.network.Network(
+            architecture, loss=self.loss, initializer=self.initializer, seed=self.seed, dtype=self.dtype
+        )
         return network
 
 
@@ -176,14 +191,15 @@ class Training:
         optimizer = OptimizerChoice(
             settings["optimizer"], **chosen("learning_rate", "momentum", "nesterov", "weight_decay")
         )
+        of_network = ("model", "activation", "dropout", "loss", "initializer", "seed", "dtype")
         hidden = [] if settings["model"] else hidden_sizes(settings["hidden"])
-        network = NetworkChoice(hidden=hidden, **chosen("model", "activation", "loss", "initializer", "seed", "dtype"))
+        network = NetworkChoice(hidden=hidden, **chosen(*of_network))
         augmentation = Augmentation(settings["augment_shift"], settings["augment_rotation"])
         schedule = Schedule(settings["schedule"], **chosen("warmup_epochs", "step_epochs", "gamma"))
         training = TrainingSettings(
             schedule=schedule,
             augmentation=augmentation if augmentation.shift or augmentation.rotation else None,
-            **chosen("epochs", "batch_size", "seed", "dropout", "validation", "patience", "monitor"),
+            **chosen("epochs", "batch_size", "seed", "validation", "patience", "monitor"),
         )
         # A run without the later settings is one that earlier versions can resume.
         notes = {name: settings[name] for name in DEFAULTS}

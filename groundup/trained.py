@@ -59,10 +59,10 @@ def settings_of(checkpoint: Checkpoint) -> Mapping[str, Any]:
 def check_fit(checkpoint: Checkpoint, name: str, classes: int) -> None:
     """Raise CheckpointError if the network is not one for the images of the data set of this name, is too large to look
     into, or has numbers that are not finite."""
-    sizes = checkpoint.layer_sizes
-    if sizes[0] != SIDE * SIDE or sizes[-1] != classes:
+    inputs, outputs = checkpoint.architecture.ends
+    if inputs != SIDE * SIDE or outputs != classes:
         raise CheckpointError(
-            f"{checkpoint.path} holds a network from {sizes[0]} inputs to {sizes[-1]} outputs, but {name} has "
+            f"{checkpoint.path} holds a network from {inputs} inputs to {outputs} outputs, but {name} has "
             f"images of {SIDE} by {SIDE} pixels in {classes} classes"
         )
     check_size(checkpoint)
@@ -83,11 +83,11 @@ def beliefs(
     The formulas of groundup/inside.py answer for a stack of dense layers. Any other network is built on `stage`.
     told: called after each part with the number of images that are done
     """
-    if checkpoint.architecture is None:
+    if stack := checkpoint.architecture.as_mlp():
         parameters, size = checkpoint.parameters, AT_A_TIME
 
         def scores(part: np.ndarray) -> np.ndarray:
-            return inside.scores(parameters, checkpoint.activation, part.astype(parameters[0].dtype))
+            return inside.scores(parameters, stack.activation, part.astype(parameters[0].dtype))
     else:
         size, floor = LAYERED_AT_A_TIME, load_stage(stage)
         network = build_network(floor, checkpoint)

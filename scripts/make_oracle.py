@@ -30,6 +30,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from shared import names
+from shared.bench.peers import pytorch_layers
+
 SEED = 20240229
 NETWORK_SIZES = [5, 7, 6, 4]
 NETWORK_BATCH = 8
@@ -38,12 +41,8 @@ NETWORK_STEPS = 20
 OPTIMIZER_STEPS = 10
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "identity": lambda z: z * 1.0,
-    "relu": F.relu,
-    "leaky_relu": lambda z: F.leaky_relu(z, 0.01),
-    "sigmoid": torch.sigmoid,
-    "tanh": torch.tanh,
-    "softmax": lambda z: F.softmax(z, dim=1),
+    **{name: pytorch_layers.activation(torch, name) for name in names.ACTIVATIONS},
+    "identity": lambda z: z * 1.0,  # a tensor of its own, which has a gradient of its own
 }
 LOSSES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "mean_squared_error": F.mse_loss,

@@ -1,6 +1,9 @@
 """What the floors share: the contract, data, training, checks, the harness that times them, and charts.
 
 contract       what every floor must provide; load_stage and load_part, the ways to a floor
+names          activations, losses, optimizers and dtypes: each list once
+network_base, optimizer_base    what a network and an optimizer are on every floor: arguments, checks, order, state
+shapes         which shapes fit together in the rooms; what is said when they do not
 architectures  networks as data: shapes, parameters and work of every layer, and the known networks
 layers         the layers that an architecture is made of
 initialize     initial weights: the same numbers on every floor

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from operator import index
+from typing import Any, NamedTuple
 
 from shared.layers import (
     KINDS,
@@ -47,6 +48,19 @@ MOST_LAYERS, LARGEST_SETTING = 10_000, 2**31
 
 DEEPEST_NESTING = 8
 """Residual blocks within residual blocks; a file from a stranger may ask for any number."""
+
+
+class Stack(NamedTuple):
+    """The arguments of `mlp`."""
+
+    sizes: list[int]
+    activation: str
+    dropout: float
+
+    @property
+    def title(self) -> str:
+        """'784-128-10 relu'."""
+        return f"{'-'.join(map(str, self.sizes))} {self.activation}"
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,11 @@ class Architecture:
         """The shape of the last layer's output."""
         return self.shapes()[-1]
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """(numbers of one input, numbers of one output)."""
+        return math.prod(self.input_shape), math.prod(self.output_shape)
+
     def parameters(self) -> list[Parameter]:
         """Layer by layer in order: weights, bias; gamma, beta; those of a residual block's layers likewise."""
         return [parameter for each in self.placed() for parameter in parameters_of(each)]
@@ -115,25 +134,27 @@ class Architecture:
             (math.prod(each.input_shape), each.layer.rate) for each in self.placed() if isinstance(each.layer, Dropout)
         ]
 
+    def as_mlp(self) -> Stack | None:
+        """The arguments of `mlp` that give these layers, after a Flatten or without one; None for any other network."""
+        layers = self.layers[1:] if isinstance(self.layers[0], Flatten) else self.layers
+        sizes = [math.prod(self.input_shape), *(each.out_features for each in layers if isinstance(each, Dense))]
+        activation = next((each.name for each in layers if isinstance(each, Activate)), "relu")
+        dropout = next((each.rate for each in layers if isinstance(each, Dropout)), 0.0)
+        is_mlp = len(sizes) > 1 and mlp(sizes, activation, dropout).layers == layers
+        return Stack(sizes, activation, dropout) if is_mlp else None
+
     def as_layer_sizes(self) -> tuple[list[int], str] | None:
-        """(layer sizes, activation) if this is a stack of dense layers with one activation between them, else None."""
-        layers = self.layers[1:] if self.layers and isinstance(self.layers[0], Flatten) else self.layers
-        dense, between = layers[::2], layers[1::2]
-        names = {each.name if isinstance(each, Activate) else None for each in between}
-        if len(dense) != len(between) + 1 or not all(isinstance(each, Dense) for each in dense):
-            return None
-        if len(names) > 1 or None in names:
-            return None
-        sizes = [math.prod(self.input_shape), *(each.out_features for each in dense if isinstance(each, Dense))]
-        return sizes, names.pop() or "relu" if names else "relu"
+        """(layer sizes, activation) of an `mlp` without dropout, else None."""
+        stack = self.as_mlp()
+        return None if stack is None or stack.dropout else (stack.sizes, stack.activation)
 
     def check_activation(self, given: str) -> None:
         """ValueError for an activation that was given to a Network beside this architecture, which names its own.
 
         "relu" passes: it is what `Network` has where none was given.
         """
-        stack = self.as_layer_sizes()
-        if given not in ("relu", stack[1] if stack else ""):
+        stack = self.as_mlp()
+        if given not in ("relu", stack.activation if stack else ""):
             raise ValueError(f"Network: activation={given!r} goes with layer sizes; this architecture names its own")
 
     def to_json(self) -> dict[str, Any]:
@@ -172,14 +193,28 @@ class Architecture:
 # ---- the known networks
 
 
-def mlp(sizes: Sequence[int], activation: str = "relu") -> Architecture:
-    """Dense layers with an activation between them: [in_features, hidden, …, classes], as `Network(sizes)`."""
+def mlp(sizes: Sequence[int], activation: str = "relu", dropout: float = 0.0) -> Architecture:
+    """Dense layers with an activation between them: [in_features, hidden, …, classes], as `Network(sizes, activation)`.
+
+    dropout: the rate of a Dropout layer after each activation; 0: no such layers
+    """
+    sizes = check_layer_sizes(sizes)
+    between = (Activate(activation), Dropout(dropout)) if dropout else (Activate(activation),)
+    hidden = [layer for size in sizes[1:-1] for layer in (Dense(size), *between)]
+    return Architecture((sizes[0],), (*hidden, Dense(sizes[-1])))
+
+
+def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
+    """The sizes as a list. Raises ValueError or TypeError if they are not two or more positive whole numbers."""
+    if not hasattr(layer_sizes, "__iter__"):
+        raise TypeError(f"layer_sizes: expected a list of sizes, got {layer_sizes!r}")
+    sizes = [index(size) if hasattr(size, "__index__") and not isinstance(size, bool) else size for size in layer_sizes]
     if len(sizes) < 2:
-        raise ValueError(f"mlp: expected at least an input and an output size, got {list(sizes)}")
-    layers: list[Layer] = []
-    for size in sizes[1:]:
-        layers += [Dense(size), Activate(activation)]
-    return Architecture((sizes[0],), tuple(layers[:-1]))
+        raise ValueError(f"layer_sizes: expected at least an input and an output size, got {sizes}")
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"layer_sizes: every size must be a whole number of at least 1, got {size!r} in {sizes}")
+    return sizes
 
 
 def lenet5(input_shape: Shape = (1, 28, 28), classes: int = 10) -> Architecture:

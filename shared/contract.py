@@ -21,6 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
+from shared.names import ACTIVATIONS as ACTIVATIONS
+from shared.names import LABEL_LOSSES as LABEL_LOSSES
+from shared.names import LOSSES as LOSSES
+from shared.names import OPTIMIZERS as OPTIMIZERS
+
 if TYPE_CHECKING:  # every command imports this file, and stage 1 and the doctor load stages without NumPy
     import numpy as np
 
@@ -36,12 +41,6 @@ STAGE_TITLES = dict(zip(STAGES, ("stage 1: pure Python", "stage 2: NumPy", "stag
 ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
 IMAGE_ROOMS = ("convolution", "pooling", "batch_norm")
 """The rooms of convolutional networks, which not every stage has: they are None where it has not."""
-
-ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
-LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
-OPTIMIZERS = ("SGD", "RMSProp", "Adam")
-LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
-"""Losses whose second argument is integer labels (batch,). The other losses take targets shaped like the outputs."""
 
 
 class StageUnavailable(Exception):
@@ -107,11 +106,11 @@ class Optimizer(Protocol):
 
 
 class NetworkLike(Protocol):
-    """A stack of dense layers, or a network of any architecture, which has convolutions and other layers, too.
+    """A network of any architecture; shared/network_base.py says more about each attribute and method.
 
-    layers: the dense layers; or one object for each layer of the architecture
-    activation: between the dense layers; an architecture names its own, and then this is ""
-    layer_sizes: [in_features, hidden, …, classes]; of any other architecture [numbers of one input, classes]
+    layers: one object for each layer of the architecture
+    activation: of an `mlp`; any other architecture names its own, and then this is ""
+    layer_sizes: of an `mlp` [in_features, hidden, …, classes]; else [numbers of one input, classes]
     """
 
     layers: Sequence[Any]
@@ -129,14 +128,22 @@ class NetworkLike(Protocol):
         """[W1, b1, W2, b2, …], in the order of `architecture.parameters()`: the network's own arrays, not copies."""
 
     @property
+    def layer_gradients(self) -> list[Array]:
+        """The layers' own gradients in the order of `parameters`; the next step changes them."""
+
+    @property
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
 
     def forward(self, x: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> Array:
-        """x (batch, features) -> the last layer's output without an activation, (batch, out_features).
+        """x (batch, numbers of one input) or images -> the last layer's raw outputs, (batch, classes).
 
+        dropout_masks: None, or one array (batch, numbers of one sample) for each Dropout layer of the architecture
         training: whether batch normalisation uses the batch's own statistics, and changes the running ones
         """
+
+    def outputs(self, x: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> list[Array]:
+        """The output of every layer of the architecture, in order."""
 
     def loss(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
         """The loss of forward(x) against y. training: the same, but for the running statistics, which stay."""
@@ -206,12 +213,6 @@ class ResidentNetwork(NetworkLike, Protocol):
 
         augmentation: how the images are changed in each epoch. None comes back if the device cannot do that.
         """
-
-
-def layered_architecture(network: NetworkLike) -> Architecture | None:
-    """The architecture of a network that is more than a stack of dense layers with one activation; None for a stack."""
-    architecture: Architecture | None = getattr(network, "architecture", None)
-    return None if architecture is None or architecture.as_layer_sizes() is not None else architecture
 
 
 def can_be_resident(network: NetworkLike) -> TypeGuard[ResidentNetwork]:

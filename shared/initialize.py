@@ -20,7 +20,6 @@ on all floors.
 import math
 import random
 from collections.abc import Callable, Sequence
-from operator import index
 
 from shared.architectures import Architecture, mlp
 from shared.layers import Parameter
@@ -66,19 +65,6 @@ INITIALIZERS: dict[str, Callable[[random.Random, int, int], float]] = {
 }
 
 
-def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
-    """The sizes as a list. Raises ValueError or TypeError if they are not two or more positive whole numbers."""
-    if not hasattr(layer_sizes, "__iter__"):
-        raise TypeError(f"layer_sizes: expected a list of sizes, got {layer_sizes!r}")
-    sizes = [index(size) if hasattr(size, "__index__") and not isinstance(size, bool) else size for size in layer_sizes]
-    if len(sizes) < 2:
-        raise ValueError(f"layer_sizes: expected at least an input and an output size, got {sizes}")
-    for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"layer_sizes: every size must be a whole number of at least 1, got {size!r} in {sizes}")
-    return sizes
-
-
 def initialize_parameters(layers: Sequence[int] | Architecture, initializer: str = "he", seed: int = 0) -> list[list]:
     """The first parameters of a network, as nested lists of Python floats.
 
@@ -95,7 +81,7 @@ def initialize_parameters(layers: Sequence[int] | Architecture, initializer: str
     >>> len(w), len(w[0]), b
     (2, 3, [0.0, 0.0, 0.0])
     """
-    architecture = layers if isinstance(layers, Architecture) else mlp(check_layer_sizes(layers))
+    architecture = layers if isinstance(layers, Architecture) else mlp(layers)
     if initializer not in INITIALIZERS:
         raise ValueError(f"unknown initializer {initializer!r}; choose one of {', '.join(INITIALIZERS)}")
     if isinstance(seed, bool) or not isinstance(seed, int):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
+from numbers import Real
 from operator import index
 from typing import Any
 
+from shared.names import ACTIVATIONS, check_name
 from shared.windows import Pair, output_size, pair
-
-ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 
 Shape = tuple[int, ...]
 
@@ -236,14 +236,26 @@ def _checked(layer: Any, number: str) -> Layer:
         return type(layer)(_window(layer.size, f"{where}: size", 1), stride_or_none)
     if isinstance(layer, Dense):
         return Dense(_whole(layer.out_features, f"{where}: out_features", 1))
-    if isinstance(layer, Activate) and layer.name not in ACTIVATIONS:
-        raise ValueError(f"{where}: unknown activation {layer.name!r}; choose one of {', '.join(ACTIVATIONS)}")
+    if isinstance(layer, Activate):
+        check_name(f"{where}: unknown activation", layer.name, ACTIVATIONS)
     if isinstance(layer, Dropout):
         rate = layer.rate
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0.0 <= rate < 1.0:
             raise ValueError(f"{where}: expected a rate of at least 0 and below 1, got {rate!r}")
         return Dropout(float(rate))
     return Residual(as_layers(layer.layers, f"{number}.")) if isinstance(layer, Residual) else layer
+
+
+def normalisation_numbers(momentum: Any, epsilon: Any, function: str = "batch_norm") -> tuple[float, float]:
+    """Momentum and epsilon of a batch normalisation as floats. Raises TypeError or ValueError for impossible ones."""
+    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
+    if not 0 <= momentum <= 1:
+        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
+    return float(momentum), float(epsilon)
 
 
 def _whole(value: Any, where: str, least: int) -> int:

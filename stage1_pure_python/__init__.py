@@ -1,8 +1,8 @@
 """The ground floor: a neural network in lists and loops, with nothing but the standard library.
 
 Besides the rooms (the files that every floor has):
-layered    a network of any architecture: convolutions, pooling, batch normalisation, residual blocks
-parts      its layers without weights
+parts              the layers without weights
+optimizer_state    what an optimizer remembers between steps
 """
 
 import shared

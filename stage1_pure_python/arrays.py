@@ -11,12 +11,16 @@ from numbers import Real
 from operator import index
 from typing import Any
 
+from shared.names import check_dtype
+
 Vector = list[float]
 Matrix = list[list[float]]
 Images = list[list[list[list[float]]]]
 """(batch, channels, rows, columns), as are the weights of a convolution: (out_channels, in_channels, rows, columns)."""
 
-DTYPES = ("float32", "float64")
+Array = Any
+"""A vector, a matrix (batch, features), or images."""
+
 DIMENSIONS = (1, 2, 4)
 _NUMBERS = {float, int}
 _FLOAT = {float}
@@ -116,6 +120,32 @@ def shape_of(array: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def copied(array: Array) -> Array:
+    """The same numbers in new lists."""
+    return [copied(row) for row in array] if isinstance(array[0], list) else list(array)
+
+
+def zeros(shape: tuple[int, ...]) -> Array:
+    """Lists of this shape, filled with 0."""
+    return [0.0] * shape[0] if len(shape) == 1 else [zeros(shape[1:]) for _ in range(shape[0])]
+
+
+def as_rows(x: Array) -> Matrix:
+    """Each image as one row of its numbers, channel by channel and row by row; a matrix as it is."""
+    if not isinstance(x[0][0], list):
+        return x
+    return [[value for channel in image for row in channel for value in row] for image in x]
+
+
+def from_rows(rows: Matrix, shape: tuple[int, ...]) -> Array:
+    """The rows as images of this shape (batch, channels, rows, columns), or as they are for a matrix."""
+    if len(shape) == 2:
+        return rows
+    _, channels, height, width = shape
+    starts = [[(c * height + i) * width for i in range(height)] for c in range(channels)]
+    return [[[row[start : start + width] for start in channel] for channel in starts] for row in rows]
+
+
 def to_host(array: Any) -> Any:
     """The array as something numpy.asarray accepts: the lists themselves."""
     return array
@@ -148,12 +178,6 @@ def check_same_shape(function: str, **matrices: Any) -> tuple[int, int]:
         if shape != expected:
             raise ValueError(f"{function}: {name} is {shape} but {first} is {expected}; they must have the same shape")
     return expected
-
-
-def check_dtype(function: str, dtype: str) -> None:
-    """ValueError unless dtype is one that every stage knows."""
-    if dtype not in DTYPES:
-        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
 
 
 def check_labels(function: str, labels: Any, rows: int, classes: int) -> list[int]:

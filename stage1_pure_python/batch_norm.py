@@ -12,8 +12,10 @@ Inside, a batch is one list of numbers for each channel, image after image.
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
+
+from shared.layers import normalisation_numbers
+from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
 
 from .arrays import Matrix, Vector, as_list, as_vector, shape_of
 
@@ -56,7 +58,7 @@ def batch_norm(
     gammas, betas, means, variances = _checked_channels(
         shape, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
     )
-    momentum, epsilon = _checked_numbers(momentum, epsilon)
+    momentum, epsilon = normalisation_numbers(momentum, epsilon)
     channels = _by_channel(x, shape)
     count = len(channels[0])
     if training and count == 1:
@@ -94,10 +96,7 @@ def batch_norm_backward(grad_output: Any, saved: Saved) -> tuple[Any, Vector, Ve
         grad_output = as_list(grad_output)
     except (TypeError, ValueError) as error:
         raise type(error)(f"batch_norm_backward: grad_output: {error}") from error
-    if shape_of(grad_output) != saved.shape:
-        raise ValueError(
-            f"batch_norm_backward: grad_output is {shape_of(grad_output)}, expected {saved.shape}, the shape of x"
-        )
+    check_grad_output("batch_norm_backward", shape_of(grad_output), saved.shape, "x")
     grads = _by_channel(grad_output, saved.shape)
     count = len(grads[0])
     grad_beta = [sum(values) for values in grads]
@@ -141,7 +140,7 @@ class BatchNorm:
         variance = [1.0] * channels if running_var is None else running_var
         self.running_mean = _vector_like("running_mean", mean, self.gamma)
         self.running_var = _vector_like("running_var", variance, self.gamma)
-        self.momentum, self.epsilon = _checked_numbers(momentum, epsilon, "BatchNorm")
+        self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Vector = [0.0] * channels
         self.grad_beta: Vector = [0.0] * channels
         self._saved: Saved | None = None
@@ -197,11 +196,7 @@ def _checked_x(x: Any) -> tuple[Any, tuple[int, ...]]:
     except (TypeError, ValueError) as error:
         raise type(error)(f"batch_norm: x: {error}") from error
     shape = shape_of(x)
-    if len(shape) not in (2, 4):
-        raise ValueError(
-            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
-            f"got {len(shape)} with shape {shape}"
-        )
+    check_normalised(shape)
     return x, shape
 
 
@@ -210,11 +205,7 @@ def _checked_channels(shape: tuple[int, ...], **lists: Any) -> list[Vector]:
     checked = []
     for name, values in lists.items():
         vector = as_vector(f"batch_norm: {name}", values)
-        if len(vector) != shape[1]:
-            raise ValueError(
-                f"batch_norm: {name} is ({len(vector)},) but x is {shape}; expected one number for each channel, "
-                f"({shape[1]},)"
-            )
+        check_one_a_channel(name, shape_of(vector), shape)
         checked.append(vector)
     return checked
 
@@ -227,19 +218,5 @@ def _check_changeable(**running: Any) -> None:
 
 def _vector_like(name: str, values: Any, gamma: Vector) -> Vector:
     vector = as_vector(f"BatchNorm: {name}", values)
-    if len(vector) != len(gamma):
-        raise ValueError(
-            f"BatchNorm: {name} is ({len(vector)},) but gamma is ({len(gamma)},); they must have the same shape"
-        )
+    check_same("BatchNorm", gamma=shape_of(gamma), **{name: shape_of(vector)})
     return vector
-
-
-def _checked_numbers(momentum: Any, epsilon: Any, function: str = "batch_norm") -> tuple[float, float]:
-    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
-    return float(momentum), float(epsilon)

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from shared.shapes import check_channels, check_grad_output, check_kernels
 from shared.windows import Pair, output_size, pair
 
-from .arrays import Images, Matrix, Vector, as_images, as_vector
+from .arrays import Images, Matrix, Vector, as_images, as_vector, copied, shape_of, zeros
 from .matmul import matmul_nt
 
 Channels = list[Matrix]
@@ -155,12 +156,10 @@ class Conv2d:
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
         weights, bias = _check_kernels("Conv2d", weights, bias)
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
-        self.weights: Images = [[[list(row) for row in channel] for channel in kernel] for kernel in weights]
+        self.weights: Images = copied(weights)
         self.bias: Vector = bias
-        self.grad_weights: Images = [
-            [[[0.0] * len(row) for row in channel] for channel in kernel] for kernel in weights
-        ]
-        self.grad_bias: Vector = [0.0] * len(bias)
+        self.grad_weights: Images = zeros(shape_of(weights))
+        self.grad_bias: Vector = zeros(shape_of(bias))
         self._x: Images | None = None
 
     def forward(self, x: Images) -> Images:
@@ -249,7 +248,7 @@ def _prepare(
 ) -> tuple[Images, Images, Vector, Geometry]:
     x, shape = as_images(f"{function}: x", x)
     weights, bias = _check_kernels(function, weights, bias)
-    return x, weights, bias, _geometry(function, shape, _shape(weights), stride, padding)
+    return x, weights, bias, _geometry(function, shape, shape_of(weights), stride, padding)
 
 
 def _prepare_backward(
@@ -260,32 +259,19 @@ def _prepare_backward(
     x, x_shape = as_images(f"{function}: x", x)
     weights, weights_shape = as_images(f"{function}: weights", weights, KERNEL_AXES)
     g = _geometry(function, x_shape, weights_shape, stride, padding)
-    expected = (len(x), len(weights), *g.output)
-    if shape != expected:
-        raise ValueError(f"{function}: grad_output is {shape}, expected {expected}, the shape of conv2d's output")
+    check_grad_output(function, shape, (len(x), len(weights), *g.output), "conv2d's output")
     return grad_output, x, weights, g
 
 
 def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Images, Vector]:
     weights, shape = as_images(f"{function}: weights", weights, KERNEL_AXES)
     bias = as_vector(f"{function}: bias", bias)
-    if len(bias) != len(weights):
-        raise ValueError(
-            f"{function}: bias is ({len(bias)},) but weights are {shape}; "
-            f"expected one bias for each output channel, ({len(weights)},)"
-        )
+    check_kernels(function, shape, shape_of(bias))
     return weights, bias
 
 
-def _shape(images: Images) -> tuple[int, ...]:
-    return len(images), len(images[0]), len(images[0][0]), len(images[0][0][0])
-
-
 def _geometry(function: str, x: tuple[int, ...], weights: tuple[int, ...], stride: Any, padding: Any) -> Geometry:
-    if x[1] != weights[1]:
-        raise ValueError(
-            f"{function}: x is {x} but weights are {weights}; x's channels must equal weights' in_channels"
-        )
+    check_channels(function, x, weights)
     image, window = (x[2], x[3]), (weights[2], weights[3])
     steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
     return Geometry(image, window, steps, border, output_size(function, image, window, steps, border))

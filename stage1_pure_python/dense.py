@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from .arrays import Matrix, Vector, asarray, matrix_shape
+from shared.shapes import check_dense, check_dense_input, check_grad_output
+
+from .arrays import Matrix, Vector, asarray, matrix_shape, shape_of, zeros
 from .matmul import matmul, matmul_nt, matmul_tn
 
 
@@ -16,29 +18,17 @@ class Dense:
 
     def __init__(self, weights: Any, bias: Any) -> None:
         weights, bias = asarray(weights), asarray(bias)
-        if not isinstance(weights[0], list):
-            raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape ({len(weights)},)")
-        self.in_features, self.out_features = len(weights), len(weights[0])
-        if isinstance(bias[0], list) or len(bias) != self.out_features:
-            given = f"({len(bias)}, {len(bias[0])})" if isinstance(bias[0], list) else f"({len(bias)},)"
-            raise ValueError(
-                f"Dense: bias is {given} but weights are {(self.in_features, self.out_features)}; "
-                f"expected one bias for each output, ({self.out_features},)"
-            )
+        check_dense(shape_of(weights), shape_of(bias))
+        self.in_features, self.out_features = shape_of(weights)
         self.weights: Matrix = weights
         self.bias: Vector = bias
-        self.grad_weights: Matrix = [[0.0] * self.out_features for _ in range(self.in_features)]
-        self.grad_bias: Vector = [0.0] * self.out_features
+        self.grad_weights: Matrix = zeros((self.in_features, self.out_features))
+        self.grad_bias: Vector = zeros((self.out_features,))
         self._x: Matrix | None = None
 
     def forward(self, x: Matrix) -> Matrix:
         """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x for `backward`."""
-        rows, columns = matrix_shape("Dense.forward: x", x)
-        if columns != self.in_features:
-            raise ValueError(
-                f"Dense.forward: x is {(rows, columns)} but weights are {(self.in_features, self.out_features)}; "
-                "x's columns must equal the layer's in_features"
-            )
+        check_dense_input(matrix_shape("Dense.forward: x", x), (self.in_features, self.out_features))
         self._x = x
         return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]
 
@@ -51,11 +41,8 @@ class Dense:
         """
         if self._x is None:
             raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")
-        shape, expected = matrix_shape("Dense.backward: grad_output", grad_output), (len(self._x), self.out_features)
-        if shape != expected:
-            raise ValueError(
-                f"Dense.backward: grad_output is {shape}, expected {expected}, the shape of forward's output"
-            )
+        shape = matrix_shape("Dense.backward: grad_output", grad_output)
+        check_grad_output("Dense.backward", shape, (len(self._x), self.out_features), "forward's output")
         self.grad_weights = matmul_tn(self._x, grad_output)
         self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]
         return matmul_nt(grad_output, self.weights) if needs_grad_input else None

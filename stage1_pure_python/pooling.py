@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from shared.shapes import check_indices
 from shared.windows import Pair, image_shape, output_size, pair
 
-from .arrays import Images, Matrix, as_images
+from .arrays import Images, Matrix, as_images, zeros
 
 
 def max_pool2d(x: Images, size: Any, stride: Any = None) -> tuple[Images, list[list[list[list[int]]]]]:
@@ -62,7 +63,7 @@ def max_pool2d_backward(grad_output: Images, indices: Any, input_shape: tuple[in
     grad_output, grad_shape = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
     indices = _checked_indices(function, indices, grad_shape, shape)
-    grad_input = _zeros(shape)
+    grad_input = zeros(shape)
     for image, grads, winners in zip(grad_input, grad_output, indices, strict=True):
         for channel, grad_rows, winner_rows in zip(image, grads, winners, strict=True):
             for grad_row, winner_row in zip(grad_rows, winner_rows, strict=True):
@@ -105,7 +106,7 @@ def average_pool2d_backward(
             "the shape of average_pool2d's output"
         )
     count = window[0] * window[1]
-    grad_input = _zeros(shape)
+    grad_input = zeros(shape)
     for image, grads in zip(grad_input, grad_output, strict=True):
         for channel, grad_rows in zip(image, grads, strict=True):
             for r, grad_row in enumerate(grad_rows):
@@ -123,25 +124,13 @@ def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> t
     return window, step, output_size(function, shape, window, step)
 
 
-def _zeros(shape: tuple[int, int, int, int]) -> Images:
-    batch, channels, rows, columns = shape
-    return [[[[0.0] * columns for _ in range(rows)] for _ in range(channels)] for _ in range(batch)]
-
-
 def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """The indices as nested lists, each within its channel, or an error that says which is not."""
     indices = indices.tolist() if hasattr(indices, "tolist") else indices
     at_hand = _whole_shape(indices)
     if at_hand is None:
         raise TypeError(f"{function}: indices must be whole numbers, as max_pool2d returned them")
-    if at_hand != expected:
-        raise ValueError(
-            f"{function}: indices is {at_hand} but grad_output is {expected}; they must have the same shape"
-        )
-    if expected[:2] != shape[:2]:
-        raise ValueError(
-            f"{function}: grad_output is {expected} but input_shape is {shape}; batch and channels must be the same"
-        )
+    check_indices(function, at_hand, expected, shape)
     last = shape[2] * shape[3] - 1
     for n, image in enumerate(indices):
         for c, channel in enumerate(image):

@@ -1,9 +1,9 @@
 """The second floor: the same network on NumPy arrays, a whole batch in one call.
 
 Besides the rooms (the files that every floor has):
-layered    a network of any architecture: convolutions, pooling, batch normalisation, residual blocks
-parts      its layers without weights
-columns    where the windows of a convolution lie, and their copies as the columns of a matrix
+parts              the layers without weights
+optimizer_state    what an optimizer remembers between steps
+columns            where the windows of a convolution lie, and their copies as the columns of a matrix
 """
 
 import shared

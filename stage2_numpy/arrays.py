@@ -6,13 +6,15 @@ every function on this floor takes `out=`.
 """
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
+from shared.names import check_dtype
+from shared.shapes import check_same
 
-DTYPES = ("float32", "float64")
+Array = np.ndarray
 
 DIMENSIONS = (1, 2, 4)
 """A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
@@ -58,15 +60,20 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        self._memory: dict[tuple[str, np.dtype[Any]], Array] = {}
+        self._memory: dict[tuple[Hashable, np.dtype[Any]], Array] = {}
+        self._latest: dict[Hashable, Array] = {}
 
-    def __call__(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def __call__(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Array:
+        latest = self._latest.get(name)
+        if latest is not None and latest.shape == shape and latest.dtype == dtype:
+            return latest
         size = math.prod(shape)
         key = (name, np.dtype(dtype))
         memory = self._memory.get(key)
         if memory is None or memory.size < size:
             memory = self._memory[key] = np.empty(size, dtype)
-        return memory[:size].reshape(shape)
+        view = self._latest[name] = memory[:size].reshape(shape)
+        return view
 
 
 def borrow(scratch: Scratch | None, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -85,8 +92,7 @@ def as_matrix(name: str, values: Any) -> Array:
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
-    """A float32 or float64 array of 4 dimensions: the array itself if it is one, else converted; or an error that
-    names it and its axes."""
+    """The same for 4 dimensions, of which the error names the axes."""
     array = as_floats(name, values)
     if array.ndim != 4:
         raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
@@ -96,7 +102,7 @@ def as_images(name: str, values: Any, axes: str = "batch, channels, rows, column
 
 
 def as_vector(name: str, values: Any) -> Array:
-    """A float32 or float64 array of 1 dimension: the array itself if it is one, else converted; or an error."""
+    """The same for 1 dimension."""
     array = as_floats(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
@@ -109,9 +115,7 @@ def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     (first, expected), *others = matrices.items()
     for name, matrix in others:
         if matrix.shape != expected.shape:
-            raise ValueError(
-                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
-            )
+            check_same(function, **{first: expected.shape, name: matrix.shape})
         if matrix.dtype != expected.dtype:
             raise TypeError(
                 f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
@@ -134,12 +138,6 @@ def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype:
         if np.may_share_memory(out, array) and np.shares_memory(out, array):
             raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
     return out
-
-
-def check_dtype(function: str, dtype: str) -> None:
-    """ValueError unless dtype is one that every stage knows."""
-    if dtype not in DTYPES:
-        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
 
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:

@@ -10,12 +10,13 @@ the count n of the values; the running variance divides by n - 1, as in PyTorch.
 Inside, an array of any of the two shapes is (N, C, L): L = H W numbers, or 1.
 """
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from shared.layers import normalisation_numbers
+from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
 
 from .arrays import Array, Scratch, as_floats, as_vector, asarray, borrow, output_like
 
@@ -67,7 +68,7 @@ def batch_norm(
     gamma, beta, mean, var = _checked_channels(
         x, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
     )
-    momentum, epsilon = _checked_numbers(momentum, epsilon)
+    momentum, epsilon = normalisation_numbers(momentum, epsilon)
     count = x.size // x.shape[1]
     if training and count == 1:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
@@ -86,8 +87,8 @@ def batch_norm(
     if training:
         rest = _sums(centred, scratch) / count
         var = _products(centred, centred, scratch) / count - rest * rest
-        _track(running_mean, mean + rest, momentum)
-        _track(running_var, var * (count / (count - 1)), momentum)
+        running_mean[...] = (1 - momentum) * running_mean + momentum * (mean + rest)
+        running_var[...] = (1 - momentum) * running_var + momentum * (var * (count / (count - 1)))
     inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)
 
     slope = gamma * inverse
@@ -109,10 +110,7 @@ def batch_norm_backward(
         given = type(saved).__name__
         raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
     grad_output = as_floats("batch_norm_backward: grad_output", grad_output)
-    if grad_output.shape != saved.shape:
-        raise ValueError(
-            f"batch_norm_backward: grad_output is {grad_output.shape}, expected {saved.shape}, the shape of x"
-        )
+    check_grad_output("batch_norm_backward", grad_output.shape, saved.shape, "x")
     centred, inverse, dtype = saved.centred, saved.inverse, saved.centred.dtype
     if grad_output.dtype != dtype:
         raise TypeError(
@@ -158,13 +156,11 @@ class BatchNorm:
         self.gamma: Array = as_vector("BatchNorm: gamma", asarray(gamma, dtype)).copy()
         channels = len(self.gamma)
         self.beta = _vector_like("beta", beta, self.gamma)
-        self.running_mean = _vector_like(
-            "running_mean", np.zeros(channels) if running_mean is None else running_mean, self.gamma
-        )
-        self.running_var = _vector_like(
-            "running_var", np.ones(channels) if running_var is None else running_var, self.gamma
-        )
-        self.momentum, self.epsilon = _checked_numbers(momentum, epsilon, "BatchNorm")
+        mean = np.zeros(channels) if running_mean is None else running_mean
+        variance = np.ones(channels) if running_var is None else running_var
+        self.running_mean = _vector_like("running_mean", mean, self.gamma)
+        self.running_var = _vector_like("running_var", variance, self.gamma)
+        self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Array = np.zeros_like(self.gamma)
         self.grad_beta: Array = np.zeros_like(self.beta)
         self._saved: Saved | None = None
@@ -205,17 +201,9 @@ def _spread(values: Array, like: Array) -> Array:
     return values.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 2))
 
 
-def _track(running: Array, current: Array, momentum: float) -> None:
-    running[...] = (1 - momentum) * running + momentum * current
-
-
 def _checked_x(x: Any) -> Array:
     x = as_floats("batch_norm: x", x)
-    if x.ndim not in (2, 4):
-        raise ValueError(
-            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
-            f"got {x.ndim} with shape {x.shape}"
-        )
+    check_normalised(x.shape)
     if x.size == 0:
         raise ValueError(f"batch_norm: x: expected at least one value, got shape {x.shape}")
     return x
@@ -234,11 +222,7 @@ def _checked_channels(x: Array, **arrays: Any) -> list[Array]:
     checked = []
     for name, values in arrays.items():
         vector = as_vector(f"batch_norm: {name}", values)
-        if len(vector) != x.shape[1]:
-            raise ValueError(
-                f"batch_norm: {name} is {vector.shape} but x is {x.shape}; expected one number for each channel, "
-                f"({x.shape[1]},)"
-            )
+        check_one_a_channel(name, vector.shape, x.shape)
         if vector.dtype != x.dtype:
             raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
         checked.append(vector)
@@ -255,19 +239,5 @@ def _check_changeable(**running: Any) -> None:
 
 def _vector_like(name: str, values: Any, gamma: Array) -> Array:
     vector = as_vector(f"BatchNorm: {name}", asarray(values, gamma.dtype.name))
-    if vector.shape != gamma.shape:
-        raise ValueError(
-            f"BatchNorm: {name} is {vector.shape} but gamma is {gamma.shape}; they must have the same shape"
-        )
+    check_same("BatchNorm", gamma=gamma.shape, **{name: vector.shape})
     return vector.copy()
-
-
-def _checked_numbers(momentum: Any, epsilon: Any, function: str = "batch_norm") -> tuple[float, float]:
-    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
-    return float(momentum), float(epsilon)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from shared.shapes import check_channels, check_grad_output, check_kernels
 from shared.windows import Pair, output_size, pair
 
 from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, output_like
@@ -273,11 +274,7 @@ def _prepare_backward(
     grad_output, x = as_images(f"{function}: grad_output", grad_output), as_images(f"{function}: x", x)
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     g = _geometry(function, x, weights, stride, padding)
-    expected = (len(x), len(weights), *g.output)
-    if grad_output.shape != expected:
-        raise ValueError(
-            f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of conv2d's output"
-        )
+    check_grad_output(function, grad_output.shape, (len(x), len(weights), *g.output), "conv2d's output")
     if grad_output.dtype != x.dtype:
         raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
     return grad_output, x, weights, g
@@ -289,19 +286,12 @@ KERNEL_AXES = "out_channels, in_channels, rows, columns"
 def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     bias = as_vector(f"{function}: bias", bias)
-    if len(bias) != len(weights):
-        raise ValueError(
-            f"{function}: bias is {bias.shape} but weights are {weights.shape}; "
-            f"expected one bias for each output channel, ({len(weights)},)"
-        )
+    check_kernels(function, weights.shape, bias.shape)
     return weights, bias
 
 
 def _geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> Geometry:
-    if x.shape[1] != weights.shape[1]:
-        raise ValueError(
-            f"{function}: x is {x.shape} but weights are {weights.shape}; x's channels must equal weights' in_channels"
-        )
+    check_channels(function, x.shape, weights.shape)
     if x.dtype != weights.dtype:
         raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
     image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.shapes import check_dense, check_dense_input, check_grad_output
+
 from .arrays import Array, as_matrix, asarray
 from .matmul import matmul, matmul_nt, matmul_tn
 
@@ -21,14 +23,8 @@ class Dense:
     def __init__(self, weights: Any, bias: Any) -> None:
         dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
-        if weights.ndim != 2:
-            raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape {weights.shape}")
+        check_dense(weights.shape, bias.shape)
         self.in_features, self.out_features = weights.shape
-        if bias.shape != (self.out_features,):
-            raise ValueError(
-                f"Dense: bias is {bias.shape} but weights are {weights.shape}; "
-                f"expected one bias for each output, ({self.out_features},)"
-            )
         self.weights: Array = weights.copy()
         self.bias: Array = bias.copy()
         self.grad_weights: Array = np.zeros_like(self.weights)
@@ -38,11 +34,7 @@ class Dense:
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x for `backward`."""
         x = as_matrix("Dense.forward: x", x)
-        if x.shape[1] != self.in_features:
-            raise ValueError(
-                f"Dense.forward: x is {x.shape} but weights are {self.weights.shape}; "
-                "x's columns must equal the layer's in_features"
-            )
+        check_dense_input(x.shape, self.weights.shape)
         self._x = x
         out = matmul(x, self.weights, out)
         out += self.bias  # one bias row, broadcast over the batch
@@ -58,12 +50,7 @@ class Dense:
         if self._x is None:
             raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")
         grad_output = as_matrix("Dense.backward: grad_output", grad_output)
-        expected = (len(self._x), self.out_features)
-        if grad_output.shape != expected:
-            raise ValueError(
-                f"Dense.backward: grad_output is {grad_output.shape}, expected {expected}, "
-                "the shape of forward's output"
-            )
+        check_grad_output("Dense.backward", grad_output.shape, (len(self._x), self.out_features), "forward's output")
         matmul_tn(self._x, grad_output, out=self.grad_weights)
         grad_output.sum(axis=0, out=self.grad_bias)
         return matmul_nt(grad_output, self.weights, out) if needs_grad_input else None

@@ -1,283 +1,135 @@
-"""A stack of dense layers with an activation between them, a loss at the end, and one training step.
+"""A network: layers in a row, and a loss at the end.
 
-    x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
+    x -> layer 1 -> layer 2 -> … -> outputs -> loss
 
-Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
-`train_step` runs on buffers that it keeps, so that after the first step it allocates nothing that grows
-with the batch. `forward` and `gradients` return arrays that are yours.
+`forward` takes x through the layers in order. `backward` takes dL/doutputs through them in reverse: each layer turns
+dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. All of them write into memory that
+the network keeps, so that after the first step a step allocates nothing that grows with the batch. `forward`,
+`outputs` and `gradients` of the network return copies, which are yours.
+
+What the arguments mean and how they are checked stands in shared/network_base.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
-from shared.architectures import Architecture, mlp
-from shared.initialize import initialize_parameters
+from shared import layers as kinds_of_layers
+from shared.network_base import NetworkBase
 
-from . import activations, losses
-from .arrays import Array, Scratch, asarray, check_dtype
+from . import losses
+from .arrays import Array, Scratch, asarray
+from .batch_norm import BatchNorm
+from .convolution import Conv2d
 from .dense import Dense
-from .layered import LayeredNetwork
-
-ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
-LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
-LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
+from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, Pass
 
 
-class Stepper(Protocol):
-    """Anything with an optimizer's `step`."""
+def forward(layers: Sequence[Any], x: Array, way: Pass) -> list[Array]:
+    """x through the layers, one after the other: the output of each, in the memory of the way."""
+    outputs = []
+    for layer in layers:
+        way.shapes[id(layer)] = x.shape
+        match layer:
+            case Dense():
+                x = layer.forward(x, way.array(layer, "output", (len(x), layer.out_features), x))
+            case Conv2d():
+                x = layer.forward(x, way.array(layer, "output", layer.output_shape(x.shape), x), way.memory)
+            case BatchNorm():
+                x = layer.forward(x, way.training, way.array(layer, "output", x.shape, x))
+            case _:
+                x = layer.forward(x, way)
+        outputs.append(x)
+    return outputs
 
-    def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None: ...
+
+def backward(layers: Sequence[Any], grad: Any, way: Pass, needs_grad_input: bool = True) -> Array | None:
+    """dL/d(last output) through the layers in reverse, after `forward` on the same way -> dL/dx, or None if not needed.
+
+    Afterwards the layers with weights have their gradients. The first layer of a network need not compute dL/dx.
+    """
+    for i, layer in reversed(list(enumerate(layers))):
+        needed = needs_grad_input or i > 0
+        match layer:
+            case Dense():
+                grad = layer.backward(grad, needed, way.grad(layer, grad) if needed else None)
+            case Conv2d():
+                grad = layer.backward(grad, needed, way.grad(layer, grad) if needed else None, way.memory)
+            case BatchNorm():
+                grad = layer.backward(grad, way.grad(layer, grad))
+            case _:
+                grad = layer.backward(grad, way)
+    return grad if needs_grad_input else None
 
 
-class Network:
-    """A multilayer perceptron on NumPy arrays.
+class ResidualBlock:
+    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
 
-    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py); for one that
-        is not a stack of dense layers with one activation, `Network(architecture)` makes a LayeredNetwork (layered.py)
-    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture
-        has its own
-    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
-    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
-    dtype: "float32" or "float64"; inputs of another dtype are converted
-    Raises ValueError for an unknown name or impossible sizes, listing what is possible.
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def forward(self, x: Array, way: Pass) -> Array:
+        """x of any shape (N, …) -> the same shape."""
+        return np.add(forward(self.parts, x, way)[-1], x, out=way.array(self, "output", x.shape, x))
+
+    def backward(self, grad_output: Array, way: Pass) -> Array:
+        """dL/dx from dL/doutput."""
+        grad: Any = backward(self.parts, grad_output, way)
+        return np.add(grad, grad_output, out=way.grad(self, grad_output))
+
+
+class Network(NetworkBase):
+    """A network on NumPy arrays.
 
     >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
     >>> network.forward([[0.5, -0.5]]).shape
     (1, 1)
     """
 
-    def __new__(
-        cls,
-        layer_sizes: Sequence[int] | Architecture,
-        activation: str = "relu",
-        loss: str = "softmax_cross_entropy",
-        initializer: str = "he",
-        seed: int = 0,
-        dtype: str = "float32",
-    ) -> Any:
-        """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
-        if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
-            layer_sizes.check_activation(activation)
-            return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
-        return super().__new__(cls)
+    losses = losses
+    kinds: ClassVar = {
+        kinds_of_layers.Dense: Dense,
+        kinds_of_layers.Conv: Conv2d,
+        kinds_of_layers.BatchNorm: BatchNorm,
+        kinds_of_layers.Activate: Activation,
+        kinds_of_layers.MaxPool: MaxPooling,
+        kinds_of_layers.AveragePool: AveragePooling,
+        kinds_of_layers.Flatten: Flattening,
+        kinds_of_layers.Dropout: Dropping,
+        kinds_of_layers.Residual: ResidualBlock,
+    }
+    _asarray = staticmethod(asarray)
 
-    def __getnewargs__(self) -> tuple[list[int]]:
-        """The argument of __new__ when Python copies or unpickles a network."""
-        return (self.layer_sizes,)
+    def _build(self, *arguments: Any) -> None:
+        super()._build(*arguments)
+        self._memory = Scratch()
 
-    def __init__(
-        self,
-        layer_sizes: Sequence[int] | Architecture,
-        activation: str = "relu",
-        loss: str = "softmax_cross_entropy",
-        initializer: str = "he",
-        seed: int = 0,
-        dtype: str = "float32",
-    ) -> None:
-        if isinstance(layer_sizes, Architecture):
-            layer_sizes, activation = _dense_stack(layer_sizes, activation)
-        self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
+    def _way(self, training: bool, masks: Sequence[Array] | None) -> Pass:
+        return Pass(training, None if masks is None else iter(masks), self._memory)
 
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Sequence[Any],
-        activation: str = "relu",
-        loss: str = "softmax_cross_entropy",
-        dtype: str = "float32",
-        architecture: Architecture | None = None,
-        running_statistics: Sequence[Any] | None = None,
-    ) -> "Network":
-        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype.
+    def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
+        return forward(self.layers, x, self._way(training, masks))
 
-        architecture: if it is given, the parameters are in the order of its `parameters()`, and it decides about the
-            activation; None: a stack of dense layers
-        running_statistics: [mean, variance, …] of the architecture's batch normalisations; None: mean 0, variance 1
-        """
-        sizes = None
-        if architecture is not None:
-            if architecture.as_layer_sizes() is None:
-                architecture.check_activation(activation)
-                arguments = parameters, architecture, running_statistics, loss, dtype
-                return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
-            sizes, activation = _dense_stack(architecture, activation)
-        if running_statistics:
-            raise ValueError(
-                f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
-            )
-        network = object.__new__(cls)
-        network._build(parameters, activation, loss, dtype)
-        if sizes is not None and network.layer_sizes != sizes:
-            raise ValueError(f"parameters: they are of layers {network.layer_sizes}, but the architecture has {sizes}")
-        return network
-
-    def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
-        if loss not in LOSSES:
-            raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
-        check_dtype("Network", dtype)
-        if not hasattr(parameters, "__len__"):
-            raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
-        if len(parameters) < 2 or len(parameters) % 2:
-            raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
-        self.activation, self.loss_name, self.dtype = activation, loss, dtype
-        self.layers = [
-            Dense(asarray(w, dtype), asarray(b, dtype)) for w, b in zip(parameters[::2], parameters[1::2], strict=True)
-        ]
-        for i, (layer, following) in enumerate(pairwise(self.layers), start=1):
-            if layer.out_features != following.in_features:
-                raise ValueError(
-                    f"parameters: layer {i} has {layer.out_features} outputs "
-                    f"but layer {i + 1} takes {following.in_features} inputs"
-                )
-        self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
-        self._activate = getattr(activations, activation)
-        self._activate_backward = getattr(activations, f"{activation}_backward")
-        self._loss = getattr(losses, loss)
-        self._loss_backward = getattr(losses, f"{loss}_backward")
-        self._scratch = Scratch()
-
-    @property
-    def architecture(self) -> Architecture:
-        """The network's form as data."""
-        return mlp(self.layer_sizes, self.activation)
-
-    @property
-    def layer_gradients(self) -> list[Array]:
-        """The layers' own gradient arrays in the order of `parameters`; the next step overwrites them."""
-        return self._gradients()
-
-    @property
-    def running_statistics(self) -> list[Any]:
-        """An empty list: a stack of dense layers has no batch normalisation."""
-        return []
-
-    @property
-    def parameters(self) -> list[Array]:
-        """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
-        return [array for layer in self.layers for array in (layer.weights, layer.bias)]
-
-    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> Array:
-        """x (batch, features) -> the last layer's raw outputs (batch, out_features).
-
-        dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
-        training: changes nothing here; a network with batch normalisation takes it, too
-        """
-        return self._forward(self._checked_x(x), self._check_masks(dropout_masks))[-1].copy()
-
-    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
-        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
-
-        training: as in `forward`
-        """
-        outputs = self._forward(self._checked_x(x), self._check_masks(dropout_masks))[-1]
-        return self._loss(outputs, self._targets(y), scratch=self._scratch)
-
-    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
-        """dL/dparameter for every parameter, in the order of `parameters`."""
-        self._forward_backward(self._checked_x(x), y, self._check_masks(dropout_masks))
-        return [grad.copy() for grad in self._gradients()]
-
-    def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
-        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
-        if not hasattr(optimizer, "step"):
-            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
-        loss = self._forward_backward(self._checked_x(x), y, self._check_masks(dropout_masks))
-        optimizer.step(self.parameters, self._gradients())
+    def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
+        """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
+        way = self._way(True, masks)
+        outputs = forward(self.layers, x, way)[-1]
+        loss = self._loss_of(outputs, y)
+        grad = self._memory("grad of outputs", outputs.shape, self.dtype)
+        self._loss_backward(outputs, y, out=grad, scratch=self._memory)
+        backward(self.layers, grad, way, needs_grad_input=False)
+        if optimizer is not None:
+            optimizer.step(self.parameters, self.layer_gradients)
         return loss
 
-    def predict(self, x: Any) -> Array:
-        """The class of each row: the column of its largest output. With a single output column, 1 where it
-        is above 0 (for mean_squared_error: above 0.5), else 0."""
-        outputs = self._forward(self._checked_x(x), None)[-1]
+    def _loss_of(self, outputs: Array, targets: Any) -> float:
+        loss: float = self._loss(outputs, targets, scratch=self._memory)
+        return loss
+
+    def _classes(self, outputs: Array, threshold: float) -> Array:
         if outputs.shape[1] == 1:
-            threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
             return (outputs[:, 0] > threshold).astype(np.int64)
         return outputs.argmax(axis=1)
-
-    def _forward(self, x: Array, masks: Sequence[Array] | None) -> list[Array]:
-        """[z1, output1, z2, output2, …, last z]: backward needs them all. The dropped outputs are not kept
-        here: the next layer remembers its own input."""
-        signal, trace = x, []
-        for i, layer in enumerate(self.layers):
-            shape = (len(signal), layer.out_features)
-            z = layer.forward(signal, out=self._buffer(f"z {i}", shape))
-            trace.append(z)
-            if i < len(self.layers) - 1:
-                signal = self._activate(z, out=self._buffer(f"output {i}", shape), scratch=self._scratch)
-                trace.append(signal)
-                if masks:
-                    signal = _multiply(signal, masks[i], self._buffer(f"dropped {i}", shape))
-        return trace
-
-    def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None) -> float:
-        """Forward, and backward through every layer, the last first. Returns the loss.
-
-        x: (batch, in_features); y: the labels or targets. Afterwards each layer has its grad_weights and grad_bias. A
-        hidden layer's gradient passes its dropout mask, where there is one, and then its activation. `_buffer` gives
-        the arrays for the gradients in between, so that a second step allocates nothing.
-        """
-        *hidden, outputs = self._forward(x, dropout_masks)
-        targets = self._targets(y)
-        loss = self._loss(outputs, targets, scratch=self._scratch)
-        grad = self._buffer(f"grad z {len(self.layers) - 1}", outputs.shape)
-        self._loss_backward(outputs, targets, out=grad, scratch=self._scratch)
-        for i in reversed(range(1, len(self.layers))):
-            z, output = hidden[2 * i - 2], hidden[2 * i - 1]
-            grad_output: Any = self.layers[i].backward(grad, out=self._buffer(f"grad output {i - 1}", z.shape))
-            if dropout_masks:
-                _multiply(grad_output, dropout_masks[i - 1], out=grad_output)
-            grad = self._buffer(f"grad z {i - 1}", z.shape)
-            self._activate_backward(grad_output, z, output, out=grad, scratch=self._scratch)
-        self.layers[0].backward(grad, needs_grad_input=False)
-        return loss
-
-    def _buffer(self, name: str, shape: tuple[int, ...]) -> Array:
-        return self._scratch(name, shape, self.dtype)
-
-    def _gradients(self) -> list[Array]:
-        return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
-
-    def _checked_x(self, x: Any) -> Array:
-        x = asarray(x, self.dtype)
-        if x.ndim != 2:
-            raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
-        weights = self.layers[0].weights
-        if len(weights) != x.shape[1]:
-            raise ValueError(
-                f"Network: x is {x.shape} but weights are {weights.shape}; "
-                "x's columns must equal the first layer's in_features"
-            )
-        return x
-
-    def _targets(self, y: Any) -> Any:
-        return y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
-
-    def _check_masks(self, dropout_masks: Sequence[Array] | None) -> Sequence[Array] | None:
-        if dropout_masks is None:
-            return None
-        if not hasattr(dropout_masks, "__len__"):
-            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
-        if len(dropout_masks) != len(self.layers) - 1:
-            raise ValueError(
-                f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
-            )
-        return [asarray(mask, self.dtype) for mask in dropout_masks]
-
-
-def _multiply(a: Array, mask: Array, out: Array) -> Array:
-    if np.shape(mask) != a.shape:
-        raise ValueError(f"dropout: mask is {np.shape(mask)} but outputs is {a.shape}; they must have the same shape")
-    return np.multiply(a, mask, out=out)
-
-
-def _dense_stack(architecture: Architecture, activation: str) -> tuple[list[int], str]:
-    """The sizes of the layers and the activation between them."""
-    architecture.check_activation(activation)
-    found = architecture.as_layer_sizes()
-    assert found is not None  # every other architecture has become a LayeredNetwork
-    return found

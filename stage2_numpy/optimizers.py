@@ -9,20 +9,24 @@ follow torch.optim's definitions. An optimizer belongs to one network: it keeps 
 parameter. `learning_rate` may be set between steps; schedules use this.
 
 Everything is updated in place, one array operation at a time, through scratch memory that is kept.
+The ranges of the hyperparameters and what is saved stand in shared/optimizer_base.py.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from numbers import Real
-from operator import index
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from .arrays import DIMENSIONS, DTYPES, Array, Scratch, asarray
+from shared.optimizer_base import OptimizerBase
+
+from .arrays import Array
+from .optimizer_state import OptimizerState
 
 
-class SGD:
+@dataclass(eq=False)
+class SGD(OptimizerBase):
     """Stochastic gradient descent. Same as torch.optim.SGD(lr, momentum, nesterov=…, weight_decay=…).
 
     g = gradient + weight_decay * p;  v = momentum * v + g;  p -= learning_rate * v
@@ -30,23 +34,12 @@ class SGD:
     Raises ValueError for a number out of its range, or Nesterov without momentum.
     """
 
-    def __init__(
-        self, learning_rate: float, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
-    ) -> None:
-        self._state = OptimizerState("velocity") if _fraction("momentum", momentum) else OptimizerState()
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.nesterov = nesterov
-        self.weight_decay = weight_decay
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
-        value = _checked(name, value)
-        if name == "momentum" and value and not self._state.names:
-            raise ValueError(f"momentum: was 0 when this SGD was made and is {value} now; make a new SGD")
-        if name == "nesterov" and value and not self.momentum:
-            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
-        super().__setattr__(name, value)
+    learning_rate: float
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    buffer_names: ClassVar = ("velocity",)
+    memory: ClassVar = OptimizerState
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
@@ -66,33 +59,20 @@ class SGD:
                     slope = v
             p -= np.multiply(slope, self.learning_rate, out=update)
 
-    def state(self) -> dict[str, Any]:
-        """{"steps": int, "buffers": {"velocity": [one array per parameter]}}."""
-        return self._state.save()
 
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state()`, of this stage or another."""
-        self._state.load(state)
-
-
-class RMSProp:
+@dataclass(eq=False)
+class RMSProp(OptimizerBase):
     """Divide each step by the running root mean square of the gradient. Same as torch.optim.RMSprop(lr, alpha, eps).
 
     g = gradient + weight_decay * p;  s = alpha * s + (1 - alpha) * g²;  p -= learning_rate * g / (sqrt(s) + epsilon)
     """
 
-    def __init__(
-        self, learning_rate: float = 0.01, alpha: float = 0.99, epsilon: float = 1e-8, weight_decay: float = 0.0
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.weight_decay = weight_decay
-        self._state = OptimizerState("square_average")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
-        super().__setattr__(name, _checked(name, value))
+    learning_rate: float = 0.01
+    alpha: float = 0.99
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    buffer_names: ClassVar = ("square_average",)
+    memory: ClassVar = OptimizerState
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
@@ -112,16 +92,9 @@ class RMSProp:
             update *= self.learning_rate
             p -= update
 
-    def state(self) -> dict[str, Any]:
-        """{"steps": int, "buffers": {"square_average": [one array per parameter]}}."""
-        return self._state.save()
 
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state()`, of this stage or another."""
-        self._state.load(state)
-
-
-class Adam:
+@dataclass(eq=False)
+class Adam(OptimizerBase):
     """Adaptive moments (Kingma & Ba 2015). Same as torch.optim.Adam(lr, betas, eps).
 
     g = gradient + weight_decay * p
@@ -129,24 +102,13 @@ class Adam:
     p -= learning_rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) at step t = 1, 2, …
     """
 
-    def __init__(
-        self,
-        learning_rate: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        weight_decay: float = 0.0,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.weight_decay = weight_decay
-        self._state = OptimizerState("first_moment", "second_moment")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
-        super().__setattr__(name, _checked(name, value))
+    learning_rate: float = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    buffer_names: ClassVar = ("first_moment", "second_moment")
+    memory: ClassVar = OptimizerState
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
@@ -170,160 +132,3 @@ class Adam:
             np.divide(m, denominator, out=update)
             update *= step_size
             p -= update
-
-    def state(self) -> dict[str, Any]:
-        """{"steps": int, "buffers": {"first_moment": […], "second_moment": […]}}, one array per parameter."""
-        return self._state.save()
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state()`, of this stage or another."""
-        self._state.load(state)
-
-
-class OptimizerState:
-    """What an optimizer remembers between steps: how many there were, and named buffers shaped like the parameters."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.steps = 0
-        self.buffers: dict[str, list[Array]] = {}
-        self.scratch = Scratch()
-
-    def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> int:
-        """Check the shapes, make the buffers on the first step, count the step. Returns its number, from 1."""
-        _check_same_shapes("gradients", gradients, parameters)
-        for i, (p, gradient) in enumerate(zip(parameters, gradients, strict=True)):
-            _check_pair(i, p, gradient)
-        for name in self.names:
-            if name not in self.buffers:
-                self.buffers[name] = [np.zeros_like(p) for p in parameters]
-            _check_same_shapes(f"the optimizer's {name}", self.buffers[name], parameters)
-            for i, p in enumerate(parameters):  # a state loaded from another stage comes in that stage's dtype
-                self.buffers[name][i] = self.buffers[name][i].astype(p.dtype, copy=False)
-        self.steps += 1
-        return self.steps
-
-    def slope(self, p: Array, gradient: Array, weight_decay: float) -> Array:
-        """gradient + weight_decay * p; the gradient itself where there is no decay."""
-        if not weight_decay:
-            return gradient
-        slope = np.multiply(p, weight_decay, out=self.scratch("slope", p.shape, p.dtype))
-        slope += gradient
-        return slope
-
-    def save(self) -> dict[str, Any]:
-        """{"steps": int, "buffers": {name: [one array per parameter]}}, in copies."""
-        buffers = {name: [array.copy() for array in arrays] for name, arrays in self.buffers.items()}
-        return {"steps": self.steps, "buffers": buffers}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a copy of what `save` returned, here or on another floor.
-
-        Raises TypeError or ValueError if it is no such state, or another optimizer's.
-        """
-        if not isinstance(state, Mapping):
-            raise TypeError(f"load_state: expected what state() returns, got {type(state).__name__}")
-        if not {"steps", "buffers"} <= set(state):
-            raise ValueError(f"load_state: expected the keys steps and buffers, got {sorted(map(str, state))}")
-        steps, buffers = state["steps"], state["buffers"]
-        if not _is_count(steps):
-            raise ValueError(f"load_state: steps: expected a whole number of at least 0, got {steps!r}")
-        if not isinstance(buffers, Mapping):
-            raise ValueError(f"load_state: buffers: expected lists of arrays by name, got {type(buffers).__name__}")
-        if buffers and set(buffers) != set(self.names):
-            raise ValueError(
-                f"load_state: expected buffers {sorted(self.names)}, got {sorted(map(str, buffers))}: "
-                "this state is another optimizer's"
-            )
-        self.buffers = {name: _loaded(name, arrays) for name, arrays in buffers.items()}
-        self.steps = int(steps)
-
-
-def _is_count(value: Any) -> bool:
-    """Whether it is a whole number of at least 0: Python's, NumPy's, or a NumPy array of one."""
-    try:
-        return index(value) >= 0
-    except TypeError:
-        return False
-
-
-def _loaded(name: str, arrays: Any) -> list[Array]:
-    """Copies of one name's buffers, whatever stage wrote them."""
-    if not isinstance(arrays, Iterable) or isinstance(arrays, (str, Mapping)):
-        raise TypeError(f"load_state: {name}: expected a list of arrays, got {type(arrays).__name__}")
-    copies = []
-    for i, values in enumerate(arrays):
-        dtype = "float32" if getattr(values, "dtype", None) == "float32" else "float64"
-        try:
-            copies.append(asarray(values, dtype).copy())
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"load_state: number {i} of {name}: {error}") from error
-    return copies
-
-
-def _check_pair(i: int, p: Array, gradient: Array) -> None:
-    """TypeError or ValueError where this gradient cannot change this parameter in place."""
-    if p.dtype not in DTYPES:
-        raise TypeError(f"step: parameter {i} is {p.dtype}, expected float32 or float64; see asarray")
-    if p.size == 0:
-        raise ValueError(f"step: parameter {i} is {p.shape}, expected at least one value")
-    if not p.flags.writeable:
-        raise ValueError(f"step: parameter {i} is read-only; pass an array that may be written to")
-    if gradient.dtype.newbyteorder("=") != p.dtype:
-        raise TypeError(
-            f"step: parameter {i} is {p.dtype} but number {i} of gradients is {gradient.dtype}; convert one of them"
-        )
-
-
-def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[Array]) -> None:
-    for name, given in (("parameters", parameters), (what, arrays)):
-        if not isinstance(given, Sized):
-            raise TypeError(f"step: {name} is a {type(given).__name__}, expected a list of arrays")
-    if len(arrays) != len(parameters):
-        raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {what}")
-    for i, (array, p) in enumerate(zip(arrays, parameters, strict=True)):
-        for name, one in ((f"number {i} of {what}", array), (f"parameter {i}", p)):
-            if not isinstance(one, np.ndarray):
-                raise TypeError(f"step: {name} is a {type(one).__name__}, expected an array; see asarray")
-        if array.shape != p.shape:
-            raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {array.shape}")
-        if p.ndim not in DIMENSIONS:
-            raise ValueError(f"step: parameter {i} has {p.ndim} dimensions, expected 1, 2 or 4")
-
-
-def _checked(name: str, value: Any) -> Any:
-    """The value of an optimizer's attribute; if it is a hyperparameter, its type and range were checked."""
-    check = CHECKS.get(name)
-    return value if check is None else check(name, value)
-
-
-def _at_least_zero(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if not (math.isfinite(number) and number >= 0.0):
-        raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")
-    return number
-
-
-def _fraction(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if not 0.0 <= number < 1.0:
-        raise ValueError(f"{name}: expected a number of at least 0 and below 1, got {value}")
-    return number
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}: expected a number, got {value!r}")
-    return float(value)
-
-
-CHECKS: dict[str, Callable[[str, Any], float]] = {
-    "learning_rate": _at_least_zero,
-    "momentum": _fraction,
-    "alpha": _fraction,
-    "beta1": _fraction,
-    "beta2": _fraction,
-    "epsilon": _at_least_zero,
-    "weight_decay": _at_least_zero,
-}
-"""By its name, the check of each hyperparameter."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shared.shapes import check_indices
 from shared.windows import Pair, image_shape, output_size, pair, within
 
 from .arrays import Array, Scratch, as_images, borrow, output_like
@@ -127,7 +128,7 @@ def average_pool2d_backward(
     function = "average_pool2d_backward"
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
-    window, step, places = _windows(function, shape, size, stride)
+    window, step, places = windows(function, shape, size, stride)
     if grad_output.shape != (*shape[:2], *places):
         raise ValueError(
             f"{function}: grad_output is {grad_output.shape}, expected {(*shape[:2], *places)}, "
@@ -145,10 +146,10 @@ def average_pool2d_backward(
 
 def _prepare(function: str, x: Any, size: Any, stride: Any) -> tuple[Array, Pair, Pair, Pair]:
     x = as_images(f"{function}: x", x)
-    return x, *_windows(function, x.shape, size, stride)
+    return x, *windows(function, x.shape, size, stride)
 
 
-def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
+def windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
     """The window, its stride, and how many places it has."""
     window = pair(f"{function}: size", size, 1)
     step = window if stride is None else pair(f"{function}: stride", stride, 1)
@@ -192,14 +193,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
         raise TypeError(f"{expected_kind}, got ragged ones") from error
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{expected_kind}, got {indices.dtype}")
-    if indices.shape != expected:
-        raise ValueError(
-            f"{function}: indices is {indices.shape} but grad_output is {expected}; they must have the same shape"
-        )
-    if expected[:2] != shape[:2]:
-        raise ValueError(
-            f"{function}: grad_output is {expected} but input_shape is {shape}; batch and channels must be the same"
-        )
+    check_indices(function, indices.shape, expected, shape)
     last = shape[2] * shape[3] - 1
     if indices.min() < 0 or indices.max() > last:
         at = np.unravel_index(int(np.argmax((indices < 0) | (indices > last))), indices.shape)

@@ -72,13 +72,10 @@ def softmax_backward(grad_output: Array, z: Array, output: Array, out: Array | N
     return _backward("softmax", grad_output, z, output, out)
 
 
-_C_NAMES = {"tanh": "tanh_activation"}  # math.h has taken the short name
-
-
 def _forward(name: str, z: Array, out: Array | None) -> Array:
     z = as_matrix(f"{name}: z", z)
     out = output_like(name, out, z.shape, z.dtype, in_place=z, z=z)
-    library.function(_C_NAMES.get(name, name), z.dtype)(*z.shape, z, out)
+    library.function(library.C_NAMES.get(name, name), z.dtype)(*z.shape, z, out)
     return out
 
 
@@ -88,5 +85,5 @@ def _backward(name: str, grad_output: Array, z: Array, output: Array, out: Array
     out = output_like(
         function, out, z.shape, z.dtype, in_place=grad_output, grad_output=grad_output, z=z, output=output
     )
-    library.function(f"{_C_NAMES.get(name, name)}_backward", z.dtype)(*z.shape, grad_output, z, output, out)
+    library.function(f"{library.C_NAMES.get(name, name)}_backward", z.dtype)(*z.shape, grad_output, z, output, out)
     return out

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from shared.machine.hardware import usable_cores
+from shared.names import ACTIVATIONS
 
 from .build import build
 
@@ -91,6 +92,9 @@ PLAIN_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "pool_notes": (NOTHING, POOL, SIZE),
 }
 
+C_NAMES = {"tanh": "tanh_activation"}
+"""Activations whose name math.h has taken."""
+
 # Compiled for float and for double, as name_f32 and name_f64; in the order of groundup.h.
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "peak": (REAL, SIZE, OUT),
@@ -103,18 +107,11 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "matmul_nn": POOLED_RUNG,
     "matmul_tn": POOLED_RUNG,
     "matmul_nt": POOLED_RUNG,
-    "identity": (NOTHING, SIZE, SIZE, IN, OUT),
-    "identity_backward": BACKWARD,
-    "relu": (NOTHING, SIZE, SIZE, IN, OUT),
-    "relu_backward": BACKWARD,
-    "leaky_relu": (NOTHING, SIZE, SIZE, IN, OUT),
-    "leaky_relu_backward": BACKWARD,
-    "sigmoid": (NOTHING, SIZE, SIZE, IN, OUT),
-    "sigmoid_backward": BACKWARD,
-    "tanh_activation": (NOTHING, SIZE, SIZE, IN, OUT),
-    "tanh_activation_backward": BACKWARD,
-    "softmax": (NOTHING, SIZE, SIZE, IN, OUT),
-    "softmax_backward": BACKWARD,
+    **{
+        f"{C_NAMES.get(name, name)}{end}": types
+        for name in ACTIVATIONS
+        for end, types in (("", (NOTHING, SIZE, SIZE, IN, OUT)), ("_backward", BACKWARD))
+    },
     "mean_squared_error": (REAL, SIZE, SIZE, IN, IN),
     "mean_squared_error_backward": (NOTHING, SIZE, SIZE, IN, IN, OUT),
     "softmax_cross_entropy": (REAL, SIZE, SIZE, IN, LABELS),

@@ -108,8 +108,6 @@ def race(
         | {"dataset": dataset, "momentum": momentum, "schedule": schedule, "seed": seed, "dtype": dtype}
     )
     chosen, unavailable = stages_for(stages)
-    if model is not None:
-        chosen, unavailable = _with_convolutions(chosen, unavailable, stages is not None)
     data = limited(load_dataset(dataset, data_dir, download), settings.limit)
     results_folder(out)
     begin = time.perf_counter()
@@ -128,20 +126,6 @@ def race(
     if not document["agree"]:
         say(disagreements(document), err=True)
         raise typer.Exit(1)
-
-
-def _with_convolutions(
-    stages: Sequence[Stage], unavailable: Mapping[str, str], asked_for: bool
-) -> tuple[list[Stage], dict[str, str]]:
-    """The stages that have convolutions, and the reasons for all others.
-
-    asked_for: whether the user named the stages. Raises ValueError then if one of them has none, and if no stage has.
-    """
-    lacking = racing.without_convolutions(stages)
-    able = [stage for stage in stages if stage.name not in lacking]
-    if lacking and (asked_for or not able):
-        raise ValueError(f"--model: {next(iter(lacking.values()))}")
-    return able, {**unavailable, **lacking}
 
 
 def _run(

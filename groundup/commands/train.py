@@ -141,10 +141,8 @@ def _print_heading(
 
 def _named(network: contract.NetworkLike, settings: Mapping[str, Any]) -> str:
     """The network in the heading: '784-128-10 relu', or 'lenet5 (61,706 parameters)'."""
-    architecture = contract.layered_architecture(network)
-    if architecture is None:
-        return f"{'-'.join(map(str, network.layer_sizes))} {network.activation}"
-    return f"{settings['model']} ({architecture.parameter_count:,} parameters)"
+    stack = network.architecture.as_mlp()
+    return stack.title if stack else f"{settings['model']} ({network.architecture.parameter_count:,} parameters)"
 
 
 def _print_epoch(record: EpochRecord) -> None:

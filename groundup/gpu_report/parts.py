@@ -53,7 +53,7 @@ ATTRIBUTES = {
 }
 """What is asked of the device, by the names of cuDeviceGetAttribute."""
 
-STEPS = ("step", "network step", "resident", "network resident")
+STEPS = ("step", "resident")
 """Of the correctness part, what also a tiny or a quick one has in float64."""
 
 REPEATED = ("matmul", "convolution gradients")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from groundup.kernels.entries import DTYPES, Entry, entry
 from groundup.kernels.images import CONVOLUTION, IMAGES
-from shared.contract import ACTIVATIONS
+from shared import names
+from shared.names import ACTIVATIONS, LABEL_LOSSES
 
 FORMS = ("nn", "tn", "nt")
 VECTOR = (True, False)
@@ -197,14 +198,8 @@ MATMUL = (
 )
 
 ELEMENTWISE = (
-    *(
-        entry(f"activations.FORWARD['{name}']", "T[1] T[1]", 256, 40, 64)
-        for name in ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
-    ),
-    *(
-        entry(f"activations.BACKWARD['{name}']", "T[1] T[1] T[1]", 256, 40, 64)
-        for name in ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
-    ),
+    *(entry(f"activations.FORWARD['{name}']", "T[1] T[1]", 256, 40, 64) for name in names.ELEMENTWISE),
+    *(entry(f"activations.BACKWARD['{name}']", "T[1] T[1] T[1]", 256, 40, 64) for name in names.ELEMENTWISE),
     *(entry(f"softmax.softmax_{name}", "T[2] T[2]", 256, 72, 80) for name in ("thread", "warp", "block")),
     *(entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 64, 64) for name in ("thread", "warp", "block")),
     entry("dense.add_bias", "T[2] T[1]", 256, 40, 40),
@@ -215,12 +210,7 @@ LOSSES = tuple(
     # A lane for each row is for the emulator.
     entry(f"losses.{kernels}[{lanes}]['{name}']", f"T[2] {targets} {written}", 256, 64, 80, variant=lanes == 1)
     for lanes in (32, 1)
-    for name, targets in (
-        ("mean_squared_error", "T[2]"),
-        ("softmax_cross_entropy", "int32[1]"),
-        ("sigmoid_cross_entropy", "T[2]"),
-        ("hinge", "int32[1]"),
-    )
+    for name, targets in ((name, "int32[1]" if name in LABEL_LOSSES else "T[2]") for name in names.LOSSES)
     for kernels, written in (("LOSS", "T[1]"), ("BACKWARD", "T[2]"), ("FUSED", "T[1] T[2]"))
 )
 

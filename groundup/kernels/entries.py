@@ -16,12 +16,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from shared.names import DTYPES
+
 Capability = tuple[int, int]
 """A GPU architecture's compute capability: (8, 0), (9, 0)."""
 
 PACKAGE = "stage4_numba_cuda.kernels"
 
-DTYPES = ("float32", "float64")
 
 NO_DTYPE = ""
 """Of a kernel without T among its arguments: it is compiled once."""

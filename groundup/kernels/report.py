@@ -7,6 +7,7 @@ finds them (tests/groundup/compiling/report_rehearsal.py). Names are those of qu
 from __future__ import annotations
 
 from groundup.kernels.entries import DTYPES
+from shared.names import ELEMENTWISE
 
 
 def _both(*kernels: str) -> tuple[str, ...]:
@@ -43,16 +44,7 @@ TENSOR_CORES: tuple[str, ...] = (
 
 CHECK: tuple[str, ...] = (
     *_both(
-        "activations.BACKWARD['identity']",
-        "activations.BACKWARD['leaky_relu']",
-        "activations.BACKWARD['relu']",
-        "activations.BACKWARD['sigmoid']",
-        "activations.BACKWARD['tanh']",
-        "activations.FORWARD['identity']",
-        "activations.FORWARD['leaky_relu']",
-        "activations.FORWARD['relu']",
-        "activations.FORWARD['sigmoid']",
-        "activations.FORWARD['tanh']",
+        *(f"activations.{table}['{name}']" for table in ("BACKWARD", "FORWARD") for name in sorted(ELEMENTWISE)),
         "batch_norm.backward",
         "batch_norm.normalise",
         "batch_norm.statistics",

@@ -21,12 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from shared.contract import LABEL_LOSSES, Stage
+from shared.architectures import Architecture, mlp
+from shared.checks.pair import Pair, host
+from shared.checks.problems import random_problem
+from shared.contract import Stage
+from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
 
 EPS = float(np.finfo(np.float64).eps)
 STEP = EPS ** (1 / 3)
@@ -35,17 +39,48 @@ LIMIT = 100 * EPS ** (2 / 3)
 MOST_SKIPPED = 0.05
 """The largest share of parameters on a kink with which a check is ok; with more it proves too little."""
 
+SIZES = (4, 5, 3, 3)
+"""Of the stacks of dense layers."""
+
+NETWORKS: dict[str, tuple[Architecture, str]] = {
+    "residual block": (
+        Architecture(
+            (1, 4, 4),
+            (
+                *(Conv(2, 2), BatchNorm(), Activate("relu"), Residual((Conv(2, 1), BatchNorm(), Activate("tanh")))),
+                *(MaxPool(2, 1), Flatten(), Dense(2)),
+            ),
+        ),
+        "softmax_cross_entropy",
+    ),
+    "strides, dropout": (
+        Architecture(
+            (2, 4, 3),
+            (
+                *(Conv(2, (2, 3), stride=(2, 1), padding=(1, 1)), Activate("leaky_relu"), AveragePool((2, 1), 1)),
+                *(Dropout(0.25), Flatten(), Dense(3), BatchNorm(), Activate("sigmoid"), Dense(2)),
+            ),
+        ),
+        "mean_squared_error",
+    ),
+    "overlapping pools": (
+        Architecture((1, 5, 4), (Conv(2, 3, padding=1), MaxPool((3, 2), 1), Activate("tanh"), Flatten(), Dense(3))),
+        "hinge",
+    ),
+}
+"""Name -> (architecture, loss): tiny networks that together have every layer with a gradient."""
+
 
 @dataclass(frozen=True)
 class GradientCheck:
     """The gradient of one small network, compared with the slope of its loss.
 
+    activation: of a stack of dense layers; "" for another network, which has a name in `network`
     checked, skipped: number of single parameters that were compared, and that were skipped because of a kink
     worst: the largest |analytic - numeric| / max(|analytic|, |numeric|, |loss|); the rounding of the loss decides how
         small a slope can be measured
-    parameter, index: the place of the worst error, such as "W2" and (3, 1)
+    parameter, index: the place of the worst error, such as "layer 3, Dense: weights" and (3, 1)
     analytic, numeric: the gradient and the measured slope at this place
-    network: its title, if it is not a stack of dense layers; `activation` is empty then
     """
 
     stage: str
@@ -84,46 +119,48 @@ class GradientCheck:
         )
 
 
-def check_gradients(
-    stage: Stage,
-    activation: str,
-    loss: str,
-    *,
-    layer_sizes: tuple[int, ...] = (4, 5, 3, 3),
-    batch: int = 4,
-    seed: int = 0,
-) -> GradientCheck:
-    """Compare `Network.gradients` with the slope of `Network.loss`, parameter by parameter, in float64.
+def gradient_checks(stage: Stage, seed: int = 0) -> Iterator[GradientCheck]:
+    """A stack of dense layers for every activation and loss, and the networks of NETWORKS."""
+    for activation in ACTIVATIONS:
+        for loss in LOSSES:
+            yield check_gradients(stage, mlp(SIZES, activation), loss, seed=seed)
+    for name, (architecture, loss) in NETWORKS.items():
+        yield check_gradients(stage, architecture, loss, name=name, seed=seed)
 
-    layer_sizes, batch: should be small, because every parameter costs four losses
-    seed: of the random parameters and data
+
+def check_gradients(
+    stage: Stage, architecture: Architecture, loss: str, *, name: str = "", batch: int = 4, seed: int = 0
+) -> GradientCheck:
+    """Compare `Network.gradients` with the slope of `Network.loss` in training, parameter by parameter, in float64.
+
+    Batch normalisation uses the statistics of the batch, whose own slopes are part of the gradient, and dropout masks
+    stay the same.
+
+    architecture, batch: should be small, because every parameter costs four losses
+    name: of a network that is no stack of dense layers; seed: of the random parameters and data
     Raises ValueError if a gradient is not shaped like its parameter.
     """
-    rng = np.random.default_rng(seed)
-    parameters = [
-        array
-        for inputs, outputs in pairwise(layer_sizes)
-        for array in (rng.standard_normal((inputs, outputs)), 0.5 * rng.standard_normal(outputs))
-    ]
-    give = stage.arrays.asarray
-    x = give(rng.standard_normal((batch, layer_sizes[0])), "float64")
-    y: Any = rng.integers(0, layer_sizes[-1], batch)
-    if loss not in LABEL_LOSSES:
-        y = give(rng.random((batch, layer_sizes[-1])), "float64")
+    pair = Pair(stage, stage, "float64")
+    problem = random_problem(pair, np.random.default_rng(seed), name, architecture, loss, batch, batches=1)
+    parameters = problem.parameters
+    x, y = problem.batches[0]
+    data = pair.to_stage(x), y if loss in LABEL_LOSSES else pair.to_stage(y)
+    masks = [pair.to_stage(mask) for mask in problem.masks] or None
 
     def network(values: list[np.ndarray]) -> Any:
-        arrays = [give(value, "float64") for value in values]
-        return stage.network.Network.from_parameters(arrays, activation=activation, loss=loss, dtype="float64")
+        own = [pair.to_stage(value) for value in values]
+        return stage.network.Network.from_parameters(own, loss=loss, dtype="float64", architecture=architecture)
 
     def loss_at(i: int, index: tuple[int, ...], value: float) -> float:
         moved = [p.copy() if j == i else p for j, p in enumerate(parameters)]
         moved[i][index] = value
-        return float(network(moved).loss(x, y))
+        return float(network(moved).loss(*data, masks, training=True))
 
-    gradients = [np.array(stage.arrays.to_host(g), np.float64) for g in network(parameters).gradients(x, y)]
-    names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(parameters))]
-    found = against_slopes(names, parameters, gradients, loss_at, float(network(parameters).loss(x, y)))
-    return GradientCheck(stage.name, activation, loss, *found)
+    here = network(parameters)
+    gradients = [host(stage, g) for g in here.gradients(*data, masks)]
+    names = [parameter.name for parameter in architecture.parameters()]
+    found = against_slopes(names, parameters, gradients, loss_at, float(here.loss(*data, masks, training=True)))
+    return GradientCheck(stage.name, here.activation, loss, *found, network=name)
 
 
 Found = tuple[int, int, float, str, tuple[int, ...], float, float]

@@ -1,15 +1,12 @@
-"""Every rung of the convolution ladder alone, its gradients, pooling, batch normalisation and steps, for a device.
+"""Every rung of the convolution ladder alone, its gradients, pooling and batch normalisation, for a device.
 
     convolution               every rung of CONVOLUTION_LADDER, forward
     convolution gradients     every rung of BACKWARD, and those in use: by the images, the weights and the bias
     convolution, tensor cores
                               both in every precision that the device knows
     pooling, batch norm       all their operations
-    network step              every rung of LAYERED_STEP_LADDER: parameters and running statistics after a few steps
-    network outputs           the same from the third call on, which a GPU replays from a graph, also after a step
-    network resident          a run with the data on the device: layered_resident.py
 
-What rungs.py is for dense networks. Every result is written into an array full of NaN, where an operation takes one.
+What rungs.py is for the other rooms. Every result is written into an array full of NaN, where an operation takes one.
 """
 
 from __future__ import annotations
@@ -22,32 +19,24 @@ import numpy as np
 
 from shared.checks import batch_norm_ops, convolution_ops, pooling_ops
 from shared.checks.convolution_ops import Form, backward_scales, forward_scale
-from shared.checks.images import has_images, takes_architectures
-from shared.checks.layered_problems import SMALL, LayeredSides, layered_problem
-from shared.checks.layered_resident import RUNS, resident_run
-from shared.checks.layered_steps import layered_trajectory
 from shared.checks.pair import Pair
 from shared.checks.rungs import ROUNDING, RungCheck, part_of, written
-from shared.checks.tolerance import Comparison, compare, tolerance
+from shared.checks.tolerance import Comparison, tolerance
 from shared.contract import Stage
 from shared.windows import output_size
 
 FORMS = (*convolution_ops.FORMS, *convolution_ops.MORE_FORMS)
 TINY_FORMS = (convolution_ops.FORMS[1], convolution_ops.FORMS[4])
 TINY_POOLS, TINY_SHAPES = (pooling_ops.FORMS[2],), ((3, 2, 5, 7),)
-PROBLEMS, TINY_PROBLEMS = tuple(SMALL), ("residual block", "strides, dropout")
-STEPS = 3
 GRADIENTS = ("grad_input", "grad_weights", "grad_bias")
 
 
 def image_rung_checks(stage: Stage, reference: Stage, dtype: str, tiny: bool = False) -> Iterator[RungCheck]:
-    """A check for each rung; none for a stage without convolutions. Nothing is computed until a check runs.
+    """A check for each rung. Nothing is computed until a check runs.
 
     reference: computes in float64; dtype: what the stage computes in; the tensor cores are checked with float32
     tiny: few sizes, as for a device under compute-sanitizer
     """
-    if not has_images(stage):
-        return
     pair, room = Pair(stage, reference, dtype), stage.convolution
     forms = TINY_FORMS if tiny else FORMS
     pools = TINY_POOLS if tiny else (*pooling_ops.FORMS, *pooling_ops.MORE_FORMS)
@@ -70,13 +59,6 @@ def image_rung_checks(stage: Stage, reference: Stage, dtype: str, tiny: bool = F
             yield check("gradients, tensor cores", precision, unchecked_gradients, backward, forms, precision)
     yield check("pooling", "all operations", pooling_ops.pooling_checks, _random(), pools)
     yield check("batch norm", "all operations", batch_norm_ops.batch_norm_checks, _random(), shapes)
-    for rung, step in getattr(part_of(stage, "layered"), "LAYERED_STEP_LADDER", {}).items():
-        yield check("network step", rung, steps, step, TINY_PROBLEMS if tiny else PROBLEMS)
-    if takes_architectures(stage):
-        yield check("network outputs", "replayed", replays, TINY_PROBLEMS if tiny else PROBLEMS)
-    if hasattr(getattr(part_of(stage, "layered"), "LayeredNetwork", None), "resident"):
-        for run in RUNS:
-            yield check("network resident", run.name, resident_run, run)
 
 
 def forward(pair: Pair, rung: str, convolve: Any, forms: Sequence[Form]) -> Iterator[Comparison]:
@@ -133,38 +115,6 @@ def _compared(pair: Pair, form: Form, run: Callable[..., Sequence[Any]], precisi
 
     for i, (name, right, (k, scale)) in enumerate(zip(GRADIENTS, expected, rules, strict=True)):
         yield pair.check(name, partial(number, i), right, k, scale * coarser(precision, k), case=form.name)
-
-
-def steps(pair: Pair, step: Any, names: Sequence[str]) -> Iterator[Comparison]:
-    """Parameters and running statistics after a few steps by this rung, beside the reference's own steps."""
-    rng = _random()
-    for name in names:
-        problem = layered_problem(pair, rng, name, *SMALL[name])
-        yield from layered_trajectory(pair, problem, "Adam", STEPS, take=step)
-
-
-def replays(pair: Pair, names: Sequence[str]) -> Iterator[Comparison]:
-    """`forward` again and again: the same bits, and after a step those of a new network with the same parameters.
-
-    A graph repeats addresses: it would go on with old numbers if they had moved.
-    """
-    rng = _random()
-    for name in names:
-        problem = layered_problem(pair, rng, name, *SMALL[name])
-        sides = LayeredSides(pair, problem)
-        network, (x, y) = sides.ours, sides.for_stage(*problem.batches[0])
-        first, _, third = (pair.from_stage(network.forward(x)) for _ in range(3))
-        yield compare("Network.forward, the third time", third, first, pair.dtype, 1, scale=0.0, case=name)
-        network.train_step(x, y, pair.stage.optimizers.SGD(0.1), None)
-        fresh = pair.stage.network.Network.from_parameters(
-            network.parameters,
-            loss=problem.loss,
-            dtype=pair.dtype,
-            architecture=problem.architecture,
-            running_statistics=network.running_statistics,
-        )
-        got, expected = (pair.from_stage(each.forward(x)) for each in (network, fresh))
-        yield compare("Network.forward after a step", got, expected, pair.dtype, 1, scale=0.0, case=name)
 
 
 def numbers(pair: Pair, form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 from shared.checks.pair import Pair, random_targets
 from shared.checks.scales import activation_scale, loss_scales, slope_scale
 from shared.checks.tolerance import Comparison, compare, failed
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES
+from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
 
 SIZES = ((1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 97, 2), (3, 2, 61), (31, 2, 29), (33, 65, 17))
 """(M, K, N): ones, primes, one past a power of two, K much larger than N and the reverse."""

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from shared.checks.tolerance import Comparison, compare, failed
-from shared.contract import LABEL_LOSSES, Stage
+from shared.contract import Stage
+from shared.names import LABEL_LOSSES
 
 
 class Pair:

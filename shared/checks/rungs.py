@@ -5,8 +5,11 @@
     column_sums       every rung of the sums over the rows
     total             every rung of the sum of a vector
     tensor cores      the products that round their factors first: on a GPU every rung, else the one in use
-    step              every rung of STEP_LADDER: the parameters after a few steps
-    resident          a run with the data on the device, many steps at once: by the rung that it takes and those below
+    step              every rung of STEP_LADDER: parameters and running statistics after a few steps
+    outputs           the outputs from the third call on, which a GPU replays from a graph, also after a step
+    resident          runs with the data on the device, many steps at once: resident.py
+
+image_rungs.py has the rungs of convolutions, pooling and batch normalisation.
 
 `check_stage` compares each operation at small sizes, by the rung that it takes there. These checks are for a device:
 they also have sizes of several blocks. Every result is written into an array full of NaN, so that a number which a
@@ -18,15 +21,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from shared.checks.ops import FAR, FEW
 from shared.checks.pair import Pair
+from shared.checks.problems import SMALL, Problem, Sides, dense_problem, random_problem
+from shared.checks.resident import LARGE, RUNS, resident_run
 from shared.checks.scales import activation_scale, slope_scale
-from shared.checks.tolerance import C, Comparison, eps, failed, in_tolerances
-from shared.checks.trajectory import compare_parameters
+from shared.checks.tolerance import C, Comparison, compare, eps, failed, in_tolerances
+from shared.checks.trajectory import trajectory
 from shared.contract import Stage, load_part, stage_facts
 
 SIZES = (
@@ -44,34 +49,9 @@ LEAST_ROUNDING = {"f16": 2.0**-25}
 """By how much rounding may move a factor however small: half of the gap between a format's smallest numbers. In formats
 with float32's exponent that gap does not matter."""
 
-STEPS, LAYERS, BATCH = 5, (17, 13, 7), 9
-
-
-class Run(NamedTuple):
-    """A run with the data on the device. rung: the one to take, None for the run's own choice; as_bytes: whether the
-    data are bytes"""
-
-    rung: str | None = None
-    as_bytes: bool = True
-    layers: tuple[int, ...] = LAYERS
-    batch: int = BATCH
-    steps: int = STEPS
-
-
-RESIDENT = {
-    "in use": Run(),
-    "graph": Run("graph"),
-    "graph, float32 data": Run("graph", as_bytes=False),
-    "fused": Run("fused"),
-}
-"""A run on a GPU chooses the persistent kernel, so that only the others launch the kernels that pick a batch."""
-
-LARGE = {
-    "graph, 256 rows": Run("graph", layers=(784, 128, 10), batch=256, steps=2),
-    "in use, 1024 rows": Run(layers=(32, 512, 64, 10), batch=1024, steps=2),
-}
-"""Runs for a GPU alone, which takes kernels with register tiles for batches of this size, with tiles of 32 by 32 and of
-64 by 64. Two steps: what a step computes is in the parameters after it."""
+STEPS = 3
+PROBLEMS = ("dense layers", *SMALL)
+TINY_PROBLEMS = ("dense layers", "residual block", "strides, dropout")
 
 
 @dataclass(frozen=True)
@@ -101,8 +81,7 @@ def rung_checks(
     sizes: (M, K, N); all but the products use M rows of N columns
     """
     pair = Pair(stage, reference, dtype)
-    rooms = (stage.matmul, stage.activations, part_of(stage, "reductions"), stage.network)
-    matmul, activations, reductions, network = rooms
+    matmul, activations, reductions = stage.matmul, stage.activations, part_of(stage, "reductions")
     in_use = {"nn": stage.matmul.matmul, "tn": stage.matmul.matmul_tn, "nt": stage.matmul.matmul_nt}
 
     def checks(what: str, ladder: Iterable[tuple[str, Any]], compare: Callable[[Any], Any]) -> Iterator[RungCheck]:
@@ -124,11 +103,13 @@ def rung_checks(
         for rung, precision, multiply in tensor_rungs(stage):
             compare = partial(rounded_products, pair, multiply, precision, sizes)
             yield RungCheck("tensor cores", rung, dtype, compare)
-    yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
-    if getattr(network.Network, "resident", None) is not None:
+    names = TINY_PROBLEMS if sizes == SMALL_SIZES else PROBLEMS
+    yield from checks("step", _ladder(stage.network, "STEP_LADDER"), lambda run: steps(pair, run, names))
+    yield RungCheck("outputs", "replayed", dtype, partial(replays, pair, names))
+    if getattr(stage.network.Network, "resident", None) is not None:
         large = LARGE if dtype == "float32" and stage_facts(stage.name).get("backend") == "gpu" else {}
-        for name, made in {**RESIDENT, **large}.items():
-            yield RungCheck("resident", name, dtype, partial(resident_steps, pair, made))
+        for name, run in {**RUNS, **large}.items():
+            yield RungCheck("resident", name, dtype, partial(resident_run, pair, run))
 
 
 def part_of(stage: Stage, name: str) -> Any:
@@ -245,45 +226,43 @@ def totals(pair: Pair, total: Any, shapes: Iterable[tuple[int, int]]) -> Iterato
         yield pair.check("total", run, [vector.sum()], vector.size, np.abs(vector).sum(), case=str(vector.size))
 
 
-def steps(pair: Pair, step: Any) -> Iterator[Comparison]:
-    """The parameters after a few steps with momentum, beside the reference, which takes the same steps."""
-    ours = pair.stage.network.Network(list(LAYERS), seed=1, dtype=pair.dtype)
-    start = [pair.to_reference(pair.from_stage(p)) for p in ours.parameters]
-    theirs = pair.reference.network.Network.from_parameters(start, dtype="float64")
-    optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
-    random = np.random.default_rng(2)
-    for _ in range(STEPS):
-        x, y = pair.rounded(random.random((BATCH, LAYERS[0]))), random.integers(0, LAYERS[-1], BATCH)
-        step(ours, pair.to_stage(x), y, optimizer, None)
-        theirs.train_step(pair.to_reference(x), y, other)
-    got, expected = [pair.from_stage(p) for p in ours.parameters], [pair.from_reference(p) for p in theirs.parameters]
-    yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
+def steps(pair: Pair, step: Any, names: Sequence[str]) -> Iterator[Comparison]:
+    """Parameters and running statistics after a few steps by this rung, beside the reference's own steps."""
+    for problem in problems(pair, names):
+        yield from trajectory(pair, problem, "Adam" if problem.title in SMALL else "SGD", STEPS, take=step)
 
 
-def resident_steps(pair: Pair, made: Run) -> Iterator[Comparison]:
-    """The parameters after an epoch of a run that keeps its data on its device, taken in one go.
+def replays(pair: Pair, names: Sequence[str]) -> Iterator[Comparison]:
+    """`forward` again and again: the same bits, and after a step those of a new network with the same parameters.
 
-    The reference takes the same steps one by one. The last batch is smaller than the others.
+    A graph repeats addresses: it would go on with old numbers if they had moved.
     """
-    ours: Any = pair.stage.network.Network(list(made.layers), seed=1, dtype=pair.dtype)
-    start = [pair.to_reference(pair.from_stage(p)) for p in ours.parameters]
-    theirs = pair.reference.network.Network.from_parameters(start, dtype="float64")
-    optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
-    random = np.random.default_rng(3)
-    count = made.steps * made.batch - 4
-    values = random.integers(0, 256, (count, made.layers[0])).astype(np.float32)
-    x = values / np.float32(255 if made.as_bytes else 256)
-    labels, order = random.integers(0, made.layers[-1], count), random.permutation(count)
-    run = ours.resident(x, labels, optimizer, made.batch, 0.0, 0)
-    run.rung = made.rung or run.rung
-    run.begin_epoch(order)
-    run.take(0, [0.1] * made.steps, 0)
-    for first in range(0, count, made.batch):
-        chosen = order[first : first + made.batch]
-        theirs.train_step(pair.to_reference(x[chosen].astype(np.float64)), labels[chosen], other)
-    got, expected = [pair.from_stage(p) for p in ours.parameters], [pair.from_reference(p) for p in theirs.parameters]
-    longest = max(*made.layers, made.batch)
-    yield from compare_parameters(got, expected, pair.dtype, steps=made.steps, longest_sum=longest)
+    for problem in problems(pair, names):
+        sides = Sides(pair, problem)
+        network, (x, y) = sides.ours, sides.for_stage(*problem.batches[0])
+        first, _, third = (pair.from_stage(network.forward(x)) for _ in range(3))
+        case = problem.title
+        yield compare("Network.forward, the third time", third, first, pair.dtype, 1, scale=0.0, case=case)
+        network.train_step(x, y, pair.stage.optimizers.SGD(0.1), None)
+        fresh = pair.stage.network.Network.from_parameters(
+            network.parameters,
+            loss=problem.loss,
+            dtype=pair.dtype,
+            architecture=problem.architecture,
+            running_statistics=network.running_statistics,
+        )
+        got, expected = (pair.from_stage(each.forward(x)) for each in (network, fresh))
+        yield compare("Network.forward after a step", got, expected, pair.dtype, 1, scale=0.0, case=case)
+
+
+def problems(pair: Pair, names: Sequence[str]) -> Iterator[Problem]:
+    """ "dense layers" are a stack of them; the other names are those of SMALL."""
+    rng = np.random.default_rng(0)
+    for name in names:
+        if name in SMALL:
+            yield random_problem(pair, rng, name, *SMALL[name])
+        else:
+            yield dense_problem(pair, rng, "relu", "softmax_cross_entropy", (17, 13, 7), batch=9)
 
 
 def normal(pair: Pair, shape: tuple[int, ...]) -> np.ndarray:

@@ -50,8 +50,8 @@ class Comparison:
     """One result of a stage beside the reference's, at the index where they differ most.
 
     op: name of the result, such as "relu_backward" or "Dense.backward: grad_bias"
-    layer: number of the network's layer, from 1, or as text in any architecture: '4.2' is the second layer in the
-        residual block that is layer 4; None for an operation on its own
+    layer: its number in the architecture: '4.2' is the second layer in the residual block that is layer 4; None for an
+        operation on its own
     index: index in the array, from 0; empty for a single number, or if the shapes differ
     got, expected: the two values at the index
     tolerances: |got - expected| in units of the tolerance at the index; inf if no rounding can explain it
@@ -60,7 +60,7 @@ class Comparison:
     """
 
     op: str
-    layer: int | str | None
+    layer: str | None
     index: tuple[int, ...]
     got: float
     expected: float
@@ -106,7 +106,7 @@ def compare(
     k: float,
     *,
     scale: Any = None,
-    layer: int | str | None = None,
+    layer: str | None = None,
     level: str = "op",
     case: str = "",
 ) -> Comparison:
@@ -132,7 +132,7 @@ def compare(
     return Comparison(op, layer, index, float(got[index]), float(expected[index]), float(apart[index]), level, case)
 
 
-def failed(op: str, note: str, *, layer: int | str | None = None, level: str = "op", case: str = "") -> Comparison:
+def failed(op: str, note: str, *, layer: str | None = None, level: str = "op", case: str = "") -> Comparison:
     """A failed comparison without numbers; note is the reason."""
     return Comparison(op, layer, (), math.nan, math.nan, math.inf, level, case, note)
 

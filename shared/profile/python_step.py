@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import cycle, repeat
+from itertools import repeat
 from typing import Any
 
 from shared.bench.kinds.steps import Case, batch_of
@@ -121,7 +121,7 @@ def _replaced(network: Any, stage: Stage, clocked: Clocked) -> Iterator[None]:
     try:
         for name, keys in _functions_of(network, stage):
             put(network, name, keys)
-        for number, part in _numbered(network):
+        for number, part in _numbered(network.layers, ""):
             for direction in (FORWARD, BACKWARD):
                 put(part, direction, repeat((number, direction)))
         yield
@@ -140,29 +140,17 @@ def _functions_of(network: Any, stage: Stage) -> list[tuple[str, Iterator[Key]]]
         getattr(losses, LOSS): repeat(("", FORWARD)),
         getattr(losses, f"{LOSS}_backward"): repeat(("", BACKWARD)),
     }
-    if network.activation:  # a stack of dense layers applies its activation itself, layer after layer
-        hidden = [str(2 * i) for i in range(1, len(network.layers))]
-        room = stage.activations
-        keys[getattr(room, network.activation)] = cycle([(number, FORWARD) for number in hidden])
-        keys[getattr(room, f"{network.activation}_backward")] = cycle([(n, BACKWARD) for n in reversed(hidden)])
     for name, value in list(vars(network).items()):
         if callable(value) and value in keys:
             found.append((name, keys[value]))
     return found
 
 
-def _numbered(network: Any) -> Iterator[tuple[str, Any]]:
+def _numbered(parts: Sequence[Any], block: str) -> Iterator[tuple[str, Any]]:
     """The layers with their numbers in the architecture, those of residual blocks, too."""
-    if network.activation:
-        yield from ((str(2 * i + 1), layer) for i, layer in enumerate(network.layers))
-    else:
-        yield from _of_parts(network.layers, "")
-
-
-def _of_parts(parts: Sequence[Any], block: str) -> Iterator[tuple[str, Any]]:
     for i, part in enumerate(parts, start=1):
         yield f"{block}{i}", part
-        yield from _of_parts(getattr(part, "parts", ()), f"{block}{i}.")
+        yield from _numbered(getattr(part, "parts", ()), f"{block}{i}.")
 
 
 def _nothing() -> None:

@@ -37,7 +37,6 @@ from __future__ import annotations
 import math
 
 from shared.bench.kinds.operation_table import (
-    ACTIVATION_FLOPS,
     LABEL_BYTES,
     LOSS_BYTES,
     LOSS_FLOPS,
@@ -46,8 +45,8 @@ from shared.bench.kinds.operation_table import (
     Work,
     dense_work,
 )
-from shared.contract import LABEL_LOSSES
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, MaxPool, Placed, Residual
+from shared.names import ACTIVATION_FLOPS, LABEL_LOSSES
 from shared.windows import pair
 
 NOTHING = Work(0, 0)

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from shared.architectures import MOST_LAYERS, Architecture, mlp
-from shared.contract import ACTIVATIONS, LOSSES, STAGES
+from shared.contract import STAGES
 from shared.layers import Shape, shortened
 from shared.machine import strict_json
+from shared.names import ACTIVATIONS, DTYPES, LOSSES
 from shared.training.checkpoint_file import Form
 from shared.training.metrics import is_count
 
-FORMATS = (1, 2)
-"""1: a stack of dense layers, given by layer_sizes and activation. 2: any architecture, with running statistics."""
-
-DTYPES = ("float32", "float64")
+FORMAT = 3
+"""What is written: the architecture, the loss, the dtype, the optimizer, and how far the run has come."""
+EARLIER = (1, 2)
+"""Formats that are read as well. 1 names a stack of dense layers by its sizes and activation, 2 has both beside the
+architecture."""
 
 MOST_BUFFERS = 8
 """Of an optimizer, and of the arguments of its constructor."""
@@ -47,13 +49,10 @@ class SavedOptimizer:
 
 @dataclass(frozen=True)
 class Header:
-    """The JSON document of a checkpoint, checked. layered: whether it is of format 2."""
+    """The JSON document of a checkpoint, checked."""
 
     stage: str
-    layer_sizes: list[int]
     architecture: Architecture
-    layered: bool
-    activation: str
     loss: str
     dtype: str
     optimizer: SavedOptimizer | None
@@ -68,31 +67,15 @@ def read_header(text: str, forms: Mapping[str, Form]) -> Header:
         raise ValueError(f"its header is no JSON ({error})") from None
     if not isinstance(about, dict):
         raise TypeError(f"its header is {shortened(about)}, not an object")
-    if about.get("format") not in FORMATS or isinstance(about["format"], bool):
+    if about.get("format") not in (*EARLIER, FORMAT) or isinstance(about["format"], bool):
         raise ValueError(
-            f"it has checkpoint format {shortened(about.get('format'))}, this version of groundup reads formats "
-            f"{' and '.join(map(str, FORMATS))}"
+            f"it has checkpoint format {shortened(about.get('format'))}, this version of groundup reads formats 1 to "
+            f"{FORMAT}; open it with the version that wrote it, or train again"
         )
-    layered = about["format"] == 2
-    sizes, activation = about.get("layer_sizes"), _one_of(about, "activation", ACTIVATIONS)
-    if not isinstance(sizes, list) or len(sizes) < 2 or not all(is_count(size) and size > 0 for size in sizes):
-        raise ValueError(f"layer_sizes: expected two or more sizes of at least 1, got {shortened(sizes)}")
-    if len(sizes) > MOST_LAYERS:
-        raise ValueError(f"layer_sizes: expected at most {MOST_LAYERS:,} sizes, got {len(sizes):,}")
-    architecture = Architecture.from_json(about.get("architecture")) if layered else mlp(sizes, activation)
-    ends = [math.prod(architecture.input_shape), *architecture.output_shape]
-    if layered and sizes != ends:
-        raise ValueError(f"layer_sizes: expected {ends}, as the architecture has it, got {shortened(sizes)}")
-    largest = max(math.prod(each.output_shape) for each in architecture.placed())
-    if layered and largest > LARGEST_OUTPUT:
-        raise ValueError(f"architecture: a layer's output has {largest:,} numbers, more than {LARGEST_OUTPUT:,}")
     _check_progress(about.get("progress"))
     header = Header(
         stage=_one_of(about, "stage", STAGES),
-        layer_sizes=sizes,
-        architecture=architecture,
-        layered=layered,
-        activation=activation,
+        architecture=architecture_of(about),
         loss=_one_of(about, "loss", LOSSES),
         dtype=_one_of(about, "dtype", DTYPES),
         optimizer=_optimizer(about.get("optimizer")),
@@ -100,6 +83,39 @@ def read_header(text: str, forms: Mapping[str, Form]) -> Header:
     )
     _check_forms(header, forms)
     return header
+
+
+def architecture_of(about: Mapping[str, Any]) -> Architecture:
+    """The network's form in a document of any format. Raises ValueError or TypeError for one that is impossible."""
+    if about.get("format") == 1:
+        sizes, activation = about.get("layer_sizes"), _one_of(about, "activation", ACTIVATIONS)
+        if not isinstance(sizes, list) or len(sizes) > MOST_LAYERS:
+            raise ValueError(f"layer_sizes: expected a list of up to {MOST_LAYERS:,} sizes, got {shortened(sizes)}")
+        architecture = mlp(sizes, activation, _dropout_of_run(about))
+    else:
+        architecture = Architecture.from_json(about.get("architecture"))
+    largest = max(math.prod(each.output_shape) for each in architecture.placed())
+    if largest > LARGEST_OUTPUT:
+        raise ValueError(f"architecture: a layer's output has {largest:,} numbers, more than {LARGEST_OUTPUT:,}")
+    if len(architecture.output_shape) != 1:
+        raise ValueError(f"architecture: its output is {architecture.output_shape}, an image; expected (classes,)")
+    return architecture
+
+
+def readable_architecture(about: Mapping[str, Any]) -> Architecture | None:
+    """The same for a listing, which names no damaged file: None where there is no possible architecture."""
+    try:
+        return architecture_of(about)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _dropout_of_run(about: Mapping[str, Any]) -> float:
+    """The rate that a run of format 1 had among its settings; its best checkpoint has none, and answers without."""
+    progress = about.get("progress")
+    settings = progress.get("settings") if isinstance(progress, Mapping) else None
+    rate: float = settings.get("dropout", 0.0) if isinstance(settings, Mapping) else 0.0
+    return rate
 
 
 def _one_of(about: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
@@ -151,8 +167,7 @@ def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
     """
     architecture = header.architecture
     expected: dict[str, Shape] = dict(_named("parameters", architecture.parameter_shapes()))
-    if header.layered:
-        expected |= _named("running", architecture.running_shapes())
+    expected |= _named("running", architecture.running_shapes())
     for buffer in header.optimizer.buffers if header.optimizer else []:
         expected |= _named(f"optimizer.{buffer}", architecture.parameter_shapes())
     for name, shape in expected.items():

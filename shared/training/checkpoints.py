@@ -6,8 +6,7 @@ is a mean, `running.1` its variance, …) and the optimizer's buffers (`optimize
 stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document with everything
 else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
 
-A stack of dense layers is written in format 1, which every version reads; any other architecture in format 2, which
-adds the architecture as JSON and the running statistics.
+This is format 3. Files of formats 1 and 2 open as well (`architecture_of` in checkpoint_header).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import inspect
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,11 @@ import numpy as np
 import safetensors.numpy
 
 from shared.architectures import Architecture
-from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage, layered_architecture
+from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage
 from shared.machine import regular
 from shared.machine.atomic import write_atomically
 from shared.training.checkpoint_file import Stored, digest
-from shared.training.checkpoint_header import DTYPES, Header, check_values, read_header
+from shared.training.checkpoint_header import DTYPES, FORMAT, Header, check_values, read_header
 
 
 class CheckpointError(ValueError):
@@ -40,30 +39,32 @@ class Checkpoint:
     """The contents of a checkpoint file.
 
     stage: name of the stage that wrote it
+    architecture: the network's form as data
     parameters: [W1, b1, W2, b2, …] in the dtype that this stage computed in: float32 or float64 (stage 1: float64)
-    layer_sizes: of a stack of dense layers; of any other architecture [numbers of one input, outputs]
-    activation: between the layers of a stack; "relu", without a meaning, for any other architecture
+    running_statistics: [mean, variance, …] of the batch normalisations
     dtype: the name that its Network was given
     optimizer: the class name of the optimizer, or None if none was saved
     hyperparameters: the arguments of its constructor; optimizer_state: as `Optimizer.state()` returns it
     about_run: what the training loop wrote about its run ("progress" in the file)
-    architecture: of a network that is more than a stack of dense layers, else None
-    running_statistics: [mean, variance, …] of its batch normalisations
     """
 
     path: Path
     stage: str
+    architecture: Architecture
     parameters: list[np.ndarray]
-    layer_sizes: list[int]
-    activation: str
+    running_statistics: list[np.ndarray]
     loss: str
     dtype: str
     optimizer: str | None
     hyperparameters: dict[str, Any]
     optimizer_state: dict[str, Any]
     about_run: dict[str, Any]
-    architecture: Architecture | None = None
-    running_statistics: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def activation(self) -> str:
+        """Between the layers of a stack of dense layers; "" for any other architecture."""
+        stack = self.architecture.as_mlp()
+        return "" if stack is None else stack.activation
 
 
 def save_checkpoint(
@@ -79,21 +80,16 @@ def save_checkpoint(
     Raises OSError if the file cannot be written, ValueError if JSON cannot hold about_run.
     """
     tensors = {f"parameters.{i}": _host(stage, array) for i, array in enumerate(network.parameters)}
-    architecture = layered_architecture(network)
+    tensors |= {f"running.{i}": _host(stage, array) for i, array in enumerate(network.running_statistics)}
     about: dict[str, Any] = {
-        "format": 1,
+        "format": FORMAT,
         "stage": stage.name,
-        "layer_sizes": list(network.layer_sizes),
-        "activation": network.activation if architecture is None else "relu",
+        "architecture": network.architecture.to_json(),
         "loss": network.loss_name,
         "dtype": network.dtype,
         "optimizer": None,
         "progress": dict(about_run or {}),
     }
-    if architecture is not None:
-        about |= {"format": 2, "architecture": architecture.to_json()}
-        statistics = getattr(network, "running_statistics", [])
-        tensors |= {f"running.{i}": _host(stage, array) for i, array in enumerate(statistics)}
     if optimizer is not None:
         state = optimizer.state()
         about["optimizer"] = {
@@ -128,17 +124,15 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     return Checkpoint(
         path=path,
         stage=header.stage,
+        architecture=architecture,
         parameters=numbered("parameters", shapes),
-        layer_sizes=header.layer_sizes,
-        activation=header.activation,
+        running_statistics=numbered("running", architecture.running_shapes()),
         loss=header.loss,
         dtype=header.dtype,
         optimizer=saved.name if saved else None,
         hyperparameters=saved.hyperparameters if saved else {},
         optimizer_state={"steps": saved.steps if saved else 0, "buffers": buffers},
         about_run=header.progress,
-        architecture=architecture if header.layered else None,
-        running_statistics=numbered("running", architecture.running_shapes()) if header.layered else [],
     )
 
 
@@ -151,12 +145,12 @@ def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
     def own(arrays: Sequence[np.ndarray]) -> list[Any]:
         return [stage.arrays.asarray(array, checkpoint.dtype) for array in arrays]
 
-    options: dict[str, Any] = {"activation": checkpoint.activation}
-    if checkpoint.architecture is not None:
-        statistics = own(checkpoint.running_statistics)
-        options |= {"architecture": checkpoint.architecture, "running_statistics": statistics}
     network: NetworkLike = stage.network.Network.from_parameters(
-        own(checkpoint.parameters), loss=checkpoint.loss, dtype=checkpoint.dtype, **options
+        own(checkpoint.parameters),
+        loss=checkpoint.loss,
+        dtype=checkpoint.dtype,
+        architecture=checkpoint.architecture,
+        running_statistics=own(checkpoint.running_statistics),
     )
     return network
 

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident, layered_architecture
+from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident
 from shared.data.batches import BatchFeeder, batch_order
 from shared.data.datasets import Split
 from shared.dropout import step_masks
@@ -27,7 +27,7 @@ class EpochRunner:
 
     base_rate: the optimizer's learning rate when the runner was made, the highest one of the schedule
     settled: whether the network is in the state after the step that was reported last; only then can it be saved
-    Raises ValueError if the settings ask for dropout or augmentation that the network or the data has no place for.
+    Raises ValueError if the settings ask for augmentation and the samples are no images.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class EpochRunner:
         self.data, self.settings = data, settings
         self.base_rate = optimizer.learning_rate
         self.steps_per_epoch = math.ceil(len(data) / settings.batch_size)
-        self._dropouts = _dropouts(network, settings.dropout)
+        self._dropouts = network.architecture.dropouts()
         self._image_shape = _image_shape(network, data) if settings.augmentation is not None else ()
         self.settled = True
         self.checkpoint_every = checkpoint_every
@@ -51,7 +51,7 @@ class EpochRunner:
         self._resident: ResidentRun | None = None
         if can_be_resident(network):
             self._resident = network.resident(
-                data.x, data.y, optimizer, settings.batch_size, settings.dropout, settings.seed, settings.augmentation
+                data.x, data.y, optimizer, settings.batch_size, 0.0, settings.seed, settings.augmentation
             )
 
     def learning_rate(self, step: int) -> float:
@@ -124,28 +124,12 @@ class EpochRunner:
         return resident.take(position.step, rates, done, meanwhile)
 
 
-def _dropouts(network: NetworkLike, rate: float) -> list[tuple[int, float]]:
-    """(numbers of one sample, rate) of each place where the network drops: every hidden layer of a stack of dense
-    layers, and the Dropout layers of any other architecture. ValueError if that one is to drop at another rate."""
-    architecture = layered_architecture(network)
-    if architecture is None:
-        return [(size, rate) for size in network.layer_sizes[1:-1]]
-    found = architecture.dropouts()
-    if rate:
-        own = f"drops at its own rates, {', '.join(f'{each:g}' for _, each in found)}" if found else "has none"
-        raise ValueError(
-            f"dropout: a rate of {rate:g} is for the hidden layers of a stack of dense layers; "
-            f"the Dropout layers of an architecture have their own, and this one {own}. Leave dropout out"
-        )
-    return found
-
-
 def _image_shape(network: NetworkLike, data: Split) -> tuple[int, int, int]:
     """(channels, height, width) of a sample: what the network's architecture says, else a square grey image."""
     features = data.x.shape[1]
-    architecture = layered_architecture(network)
-    if architecture is not None and len(architecture.input_shape) == 3:
-        channels, height, width = architecture.input_shape
+    shape = network.architecture.input_shape
+    if len(shape) == 3:
+        channels, height, width = shape
         return channels, height, width
     side = math.isqrt(features)
     if side * side != features:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.contract import NetworkLike, Stage, layered_architecture
+from shared.contract import NetworkLike, Stage
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
 from shared.layers import shortened
@@ -86,7 +86,7 @@ def evaluate(
         or 100 for an architecture of layers, whose images grow to many channels on their way
     """
     if batch_size is None:
-        batch_size = 1000 if layered_architecture(network) is None else 100
+        batch_size = 100 if network.architecture.as_mlp() is None else 1000
     feeder = BatchFeeder(stage, network, data, batch_size)
     loss_function = getattr(stage.losses, network.loss_name)
     loss_sum = 0.0

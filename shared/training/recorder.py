@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.architectures import Architecture, mlp
-from shared.contract import layered_architecture
+from shared.architectures import Architecture
 from shared.data.batches import BatchFeeder
 from shared.layers import times
 from shared.machine.nvml import GpuMeter
@@ -71,7 +70,7 @@ class Recorder:
     def __init__(self, run: Run, runner: EpochRunner, position: Position) -> None:
         self._runner, self._position = runner, position
         self._arrays, self._network = run.stage.arrays, run.network
-        parameters = form(run.network).parameters()
+        parameters = run.network.architecture.parameters()
         # The parameters come in pairs, weights and bias or gamma and beta; those of batch normalisation have no fan-in.
         self._shown = [i for i in range(0, len(parameters), 2) if parameters[i].fan_in]
         self._batch: Any = None  # for a network that keeps no gradients
@@ -87,7 +86,7 @@ class Recorder:
                 before = read_facts(self._path).sessions
         self._facts = RunFacts(
             stage=run.stage.name,
-            layers=layer_names(form(run.network)),
+            layers=layer_names(run.network.architecture),
             epochs=runner.settings.epochs,
             steps_per_epoch=runner.steps_per_epoch,
             batch_size=runner.settings.batch_size,
@@ -159,7 +158,7 @@ class Recorder:
     def _gradients(self) -> Sequence[Any]:
         """The gradients of the last step, or, if the network keeps none, those for the first samples of the data."""
         if self._batch is None:
-            return self._network.layer_gradients  # type: ignore[attr-defined]
+            return self._network.layer_gradients
         return self._network.gradients(*self._batch)
 
     def _norms(self, arrays: Sequence[Any]) -> tuple[float, ...]:
@@ -185,15 +184,10 @@ def size(array: np.ndarray) -> float:
     return math.sqrt(float(np.dot(flat, flat)))
 
 
-def form(network: Any) -> Architecture:
-    """What the network is made of, as data."""
-    return layered_architecture(network) or mlp(network.layer_sizes)
-
-
 def layer_names(architecture: Architecture) -> tuple[str, ...]:
     """A name for each layer with weights, in order: '1: 784 × 128'."""
     shown = [each for each in architecture.parameters()[::2] if each.fan_in]
-    if architecture.as_layer_sizes() is not None:
+    if architecture.as_mlp() is not None:
         return tuple(f"{i}: {times(each.shape)}" for i, each in enumerate(shown, start=1))
     return tuple(f"{each.name.split(',')[0].removeprefix('layer ')}: {times(each.shape)}" for each in shown)
 

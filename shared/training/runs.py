@@ -14,7 +14,7 @@ The first three are all that is needed to go on. steps.jsonl and run.json are fo
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import zip_longest
@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.contract import NetworkLike, Optimizer, Stage, layered_architecture
+from shared.architectures import Architecture
+from shared.contract import NetworkLike, Optimizer, Stage
 from shared.data.datasets import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
@@ -127,7 +128,6 @@ def remembered_settings(settings: TrainingSettings, data: Split) -> dict[str, An
         "seed": settings.seed,
         "validation": settings.validation,
         "monitor": settings.best_by,
-        "dropout": settings.dropout,
         "augmentation": None if settings.augmentation is None else asdict(settings.augmentation),
         "schedule": settings.schedule.name,
         "warmup_epochs": settings.schedule.warmup_epochs,
@@ -187,7 +187,7 @@ class Run:
         must_be_finite(checkpoint)
         position = _position(checkpoint)
         pairs = zip(
-            [*self.network.parameters, *running_statistics(self.network)],
+            [*self.network.parameters, *self.network.running_statistics],
             [*checkpoint.parameters, *checkpoint.running_statistics],
             strict=True,
         )
@@ -206,7 +206,7 @@ class Run:
         """
         self.lock.keep()
         named = [("parameter", i, array) for i, array in enumerate(self.network.parameters)]
-        named += [("running statistic", i, array) for i, array in enumerate(running_statistics(self.network))]
+        named += [("running statistic", i, array) for i, array in enumerate(self.network.running_statistics)]
         for kind, i, array in named:
             if not np.isfinite(np.asarray(self.stage.arrays.to_host(array))).all():
                 raise ValueError(
@@ -228,8 +228,7 @@ class Run:
         if not isinstance(saved, dict) or checkpoint.optimizer is None:
             raise CheckpointError(f"{checkpoint.path} holds a network but no training run to resume")
         pairs = [
-            ("layer sizes", checkpoint.layer_sizes, list(network.layer_sizes)),
-            *_network_pairs(checkpoint, network),
+            *_network_pairs(checkpoint.architecture, network.architecture),
             ("loss", checkpoint.loss, network.loss_name),
             ("dtype", checkpoint.dtype, network.dtype),
             ("optimizer", checkpoint.optimizer, type(self.optimizer).__name__),
@@ -254,20 +253,14 @@ def _cut(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
-def running_statistics(network: NetworkLike) -> Sequence[Any]:
-    """The network's own running statistics, [mean, variance, …]; none without batch normalisation."""
-    statistics: Sequence[Any] = getattr(network, "running_statistics", [])
-    return statistics
-
-
-def _network_pairs(checkpoint: Checkpoint, network: NetworkLike) -> Iterator[tuple[str, Any, Any]]:
-    """(name, the checkpoint's, the network's) of what must be equal between two networks of equal layer sizes."""
-    saved, own = checkpoint.architecture, layered_architecture(network)
-    if saved is None and own is None:
-        yield "activation", checkpoint.activation, network.activation
+def _network_pairs(saved: Architecture, own: Architecture) -> Iterator[tuple[str, Any, Any]]:
+    """(name, the checkpoint's, the network's) of what must be equal between two networks."""
+    stack, own_stack = saved.as_mlp(), own.as_mlp()
+    if stack is not None and own_stack is not None:
+        yield from zip(("layer sizes", "activation", "dropout"), stack, own_stack, strict=True)
         return
-    if saved is None or own is None:
-        names = ("a stack of dense layers" if each is None else "one of other layers" for each in (saved, own))
+    if stack is not None or own_stack is not None:
+        names = ("one of other layers" if each is None else "a stack of dense layers" for each in (stack, own_stack))
         yield ("architecture", *names)  # type: ignore[misc]
         return
     yield "input shape", saved.input_shape, own.input_shape

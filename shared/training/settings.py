@@ -21,7 +21,6 @@ class TrainingSettings:
     epochs: passes over the training data
     batch_size: samples in a step; the last batch of an epoch may be smaller
     seed: of the batch order, the validation split, the dropout masks and the augmentation
-    dropout: the probability of dropping a hidden neuron; the layers of an `Architecture` have rates of their own
     augmentation: how the training images are changed in each epoch; None for not at all
     schedule: how the learning rate changes; its highest value is the optimizer's learning_rate
     validation: the fraction of the training data that is set aside and only measured
@@ -35,7 +34,6 @@ class TrainingSettings:
     epochs: int
     batch_size: int = 64
     seed: int = 0
-    dropout: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
     validation: float = 0.0
     patience: int | None = None
@@ -45,8 +43,6 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         _check_counts(epochs=self.epochs, batch_size=self.batch_size, patience=self.patience)
         self.schedule.check_warmup(self.epochs)
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout: expected a rate of at least 0 and below 1, got {self.dropout}")
         if self.seed < 0:
             raise ValueError(f"seed: expected at least 0, got {self.seed}")
         if not 0.0 <= self.validation < 1.0:

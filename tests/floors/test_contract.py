@@ -77,6 +77,7 @@ SIGNATURES: dict[str, list[str | tuple[str, Any]]] = {
         ("dtype", "float32"),
     ],
     "network.Network.forward": ["self", "x", ("dropout_masks", None), ("training", False)],
+    "network.Network.outputs": ["self", "x", ("dropout_masks", None), ("training", False)],
     "network.Network.loss": ["self", "x", "y", ("dropout_masks", None), ("training", False)],
     "network.Network.gradients": ["self", "x", "y", ("dropout_masks", None)],
     "network.Network.train_step": ["self", "x", "y", "optimizer", ("dropout_masks", None)],

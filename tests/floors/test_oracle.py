@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.architectures import mlp
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage
 
 OPERATION_TOLERANCE = {"float64": 1e-12, "float32": 2e-6}
@@ -68,9 +69,10 @@ def unflatten(vector: np.ndarray) -> list[np.ndarray]:
     return arrays
 
 
-def oracle_network(stage: Stage, activation: str, loss: str, dtype: str) -> Any:
+def oracle_network(stage: Stage, activation: str, loss: str, dtype: str, dropout: float = 0.0) -> Any:
+    form = mlp(about()["network_sizes"], activation, dropout)
     return stage.network.Network.from_parameters(
-        unflatten(oracle()["networks/start"]), activation=activation, loss=loss, dtype=dtype
+        unflatten(oracle()["networks/start"]), loss=loss, dtype=dtype, architecture=form
     )
 
 
@@ -146,7 +148,7 @@ def test_optimizer_walks_where_torch_optim_walks(stage: Stage, dtype: str, case:
 def test_network_output_loss_and_gradients_equal_autograd(
     stage: Stage, dtype: str, activation: str, loss: str, masked: bool
 ) -> None:
-    network = oracle_network(stage, activation, loss, dtype)
+    network = oracle_network(stage, activation, loss, dtype, dropout=0.5)
     x = stage.arrays.asarray(oracle()["networks/x"][0], dtype)
     y = answers_for(stage, loss, dtype)[0]
     masks = [stage.arrays.asarray(oracle()[f"networks/mask_{i}"], dtype) for i in range(2)] if masked else None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.architectures import mlp
 from shared.contract import Stage
 from tests.floors.refusals import assert_refused
 
@@ -16,8 +17,8 @@ WEIGHTS, BIAS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0]
 
 
 def network(stage: Stage, loss: str = "softmax_cross_entropy") -> Any:
-    """2 inputs, 3 hidden neurons, 2 outputs."""
-    return stage.network.Network([2, 3, 2], loss=loss, seed=1, dtype="float64")
+    """2 inputs, 3 hidden neurons with dropout, 2 outputs."""
+    return stage.network.Network(mlp([2, 3, 2], dropout=0.5), loss=loss, seed=1, dtype="float64")
 
 
 # ---- a network's input
@@ -36,16 +37,9 @@ BAD_X: dict[str, tuple[Any, type[Exception], str]] = {
     "no rows of an array": (np.ones((0, 2)), ValueError, "asarray: expected at least one value"),
     "ragged rows": ([[1.0, 2.0], [3.0]], ValueError, "asarray: expected rows of equal length"),
     "a number among rows": ([[1.0, 2.0], 3.0], ValueError, "asarray: expected rows of equal length"),
-    "one dimension": (
-        [1.0, 2.0],
-        ValueError,
-        "Network: x: expected 2 dimensions (rows, columns), got 1 with shape (2,)",
-    ),
-    "three columns": (
-        [[1.0, 2.0, 3.0]],
-        ValueError,
-        "Network: x is (1, 3) but weights are (2, 3); x's columns must equal the first layer's in_features",
-    ),
+    "one dimension": ([1.0, 2.0], ValueError, "Network: x is (2,), expected (batch, 2)"),
+    "three columns": ([[1.0, 2.0, 3.0]], ValueError, "Network: x is (1, 3), expected (batch, 2)"),
+    "images": ([[[[1.0], [2.0]]]], ValueError, "Network: x is (1, 1, 2, 1), expected (batch, 2)"),
 }
 CALLS: dict[str, Callable[[Stage, Any], Any]] = {
     "forward": lambda stage, x: network(stage).forward(x),
@@ -132,22 +126,14 @@ def test_targets_that_are_none_are_named(
 BAD_MASKS: dict[str, tuple[Any, type[Exception], str]] = {
     "a number": (5, TypeError, "dropout_masks: expected a list of arrays, got int"),
     "an iterator": (iter([]), TypeError, "dropout_masks: expected a list of arrays, got list_iterator"),
-    "none at all": ([], ValueError, "dropout_masks: expected 1, one for each hidden layer, got 0"),
-    "too many": ([X, X], ValueError, "dropout_masks: expected 1, one for each hidden layer, got 2"),
+    "none at all": ([], ValueError, "dropout_masks: expected 1, one for each Dropout layer, got 0"),
+    "too many": ([X, X], ValueError, "dropout_masks: expected 1, one for each Dropout layer, got 2"),
     "None": ([None], TypeError, NUMBERS),
     "text": (["ab"], TypeError, NUMBERS),
     "text in rows": ([[["a", "b", "c"]] * 2], TypeError, NUMBERS),
     "ragged rows": ([[[1.0] * 3, [1.0]]], ValueError, "asarray: expected rows of equal length"),
-    "one dimension": (
-        [[1.0] * 3],
-        ValueError,
-        "dropout: mask is (3,) but outputs is (2, 3); they must have the same shape",
-    ),
-    "another shape": (
-        [[[1.0] * 4] * 2],
-        ValueError,
-        "dropout: mask is (2, 4) but outputs is (2, 3); they must have the same shape",
-    ),
+    "one dimension": ([[1.0] * 3], ValueError, "dropout_masks: mask 1 is (3,), expected (2, 3)"),
+    "another shape": ([[[1.0] * 4] * 2], ValueError, "dropout_masks: mask 1 is (2, 4), expected (2, 3)"),
 }
 OF_MASKS: dict[str, Callable[[Stage, Any], Any]] = {
     "forward": lambda stage, masks: network(stage).forward(X, masks),
@@ -185,12 +171,12 @@ BAD_PARAMETERS: dict[str, tuple[Any, type[Exception], str]] = {
     "weights of one dimension": (
         [BIAS, BIAS],
         ValueError,
-        "Dense: weights must be 2-D (in_features, out_features), got shape (2,)",
+        "parameters: layer 1, Dense: weights is (2,), expected (2, 2)",
     ),
     "a bias of two dimensions": (
         [WEIGHTS, [BIAS]],
         ValueError,
-        "Dense: bias is (1, 2) but weights are (3, 2); expected one bias for each output, (2,)",
+        "parameters: layer 1, Dense: bias is (1, 2), expected (2,)",
     ),
     "layers that do not fit": (
         [WEIGHTS, BIAS, WEIGHTS, BIAS],
@@ -200,13 +186,25 @@ BAD_PARAMETERS: dict[str, tuple[Any, type[Exception], str]] = {
 }
 
 
+BAD_LAYERS = {
+    BAD_PARAMETERS["weights of one dimension"][2]: (
+        "Dense: weights must be 2-D (in_features, out_features), got shape (2,)"
+    ),
+    BAD_PARAMETERS["a bias of two dimensions"][2]: (
+        "Dense: bias is (1, 2) but weights are (3, 2); expected one bias for each output, (2,)"
+    ),
+}
+"""What the layer alone says, where a network knows more."""
+
+
 @pytest.mark.parametrize(("parameters", "kind", "sentence"), BAD_PARAMETERS.values(), ids=BAD_PARAMETERS)
 def test_parameters_that_are_none_are_named(
     stage: Stage, parameters: Any, kind: type[Exception], sentence: str
 ) -> None:
     assert_refused(stage, lambda stage: stage.network.Network.from_parameters(parameters), kind, sentence)
     if isinstance(parameters, list) and len(parameters) == 2:
-        assert_refused(stage, lambda stage: stage.dense.Dense(*parameters), kind, sentence)
+        of_a_layer = BAD_LAYERS.get(sentence, sentence)
+        assert_refused(stage, lambda stage: stage.dense.Dense(*parameters), kind, of_a_layer)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_parameter_that_is_off_fails_with_its_place(laps: list[race.Lap]) -> N
     network = lap.stage.network.Network.from_parameters(parameters, dtype="float64")
     found = race.agreements([laps[0], changed(lap, network=network)], SETTINGS, STEPS)[lap.stage.name]
     assert not found.ok
-    assert (found.worst.layer, found.worst.index) == (2, (3, 1))
+    assert (found.worst.layer, found.worst.index) == ("3", (3, 1))
 
 
 def test_a_parameter_that_is_not_a_number_is_the_worst(laps: list[race.Lap]) -> None:
@@ -402,14 +402,8 @@ def digits() -> Dataset:
 MODEL = race.settings_of({"model": "lenet5", "epochs": 1})
 
 
-def with_convolutions() -> list[contract.Stage]:
-    stages = [contract.load_stage(name) for name in USABLE_STAGES]
-    lacking = race.without_convolutions(stages)
-    return [stage for stage in stages if stage.name not in lacking]
-
-
-def test_all_stages_with_convolutions_train_a_model_to_the_same_numbers() -> None:
-    laps = [race.run_lap(stage, digits(), MODEL) for stage in with_convolutions()]
+def test_all_stages_train_a_model_to_the_same_numbers() -> None:
+    laps = [race.run_lap(stage, digits(), MODEL) for stage in map(contract.load_stage, USABLE_STAGES)]
     found = race.agreements(laps, MODEL, steps=2)
     assert len(found) >= 2
     for agreement in found.values():
@@ -470,18 +464,3 @@ def test_the_summary_names_the_model_and_how_many_images_all_stages_got(
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (document["settings"]["model"], document["network"]) == ("lenet5", [784, 10])
     assert (document["ladders"], document["environment"].get("ladder_threads")) == ([], None)
-
-
-def test_a_stage_without_convolutions_is_left_out_and_named(
-    model_race: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stages = [contract.load_stage("2"), replace(contract.load_stage("1"), convolution=None)]
-    monkeypatch.setattr(command, "stages_for", lambda chosen: (stages, {}))
-    monkeypatch.setattr("groundup.commands.race_summary.emulation", lambda facts: "a note on emulated times")
-    result = model_race()
-    assert result.exit_code == 0, result.output
-    assert "emulated:" not in result.stdout, "no emulated stage was raced"
-    assert "not raced: stage 1: pure Python has no convolutional networks yet" in result.stdout
-    asked = model_race("--stages", "1,2")
-    assert isinstance(asked.exception, ValueError)
-    assert "--model: stage 1: pure Python has no convolutional networks yet" in str(asked.exception)

@@ -128,6 +128,26 @@ def test_lists_and_numpy_numbers_become_pythons_own():
     json.dumps(made.to_json())
 
 
+@pytest.mark.parametrize(
+    ("sizes", "activation", "dropout"),
+    [([7, 3], "relu", 0.0), ([7, 5, 3], "tanh", 0.0), ([7, 5, 4, 3], "softmax", 0.25)],
+)
+def test_the_arguments_of_an_mlp_can_be_told_from_it(sizes, activation, dropout):
+    form = mlp(sizes, activation, dropout)
+    assert form.as_mlp() == (sizes, activation, dropout)
+    assert form.dropouts() == [(size, dropout) for size in sizes[1:-1] if dropout]
+    assert Architecture((7, 1, 1), (Flatten(), *form.layers)).as_mlp() == (sizes, activation, dropout)
+    assert Architecture((7,), (*form.layers, BatchNorm())).as_mlp() is None
+
+
+def test_dropout_may_be_nothing_but_no_impossible_rate():
+    assert mlp([4, 3, 2], dropout=0.0) == mlp([4, 3, 2])
+    assert Architecture((4,), (Dense(3), Activate("relu"), Dropout(0.0), Dense(2))).as_mlp() is None
+    for rate in (-0.1, 1.0, "half"):
+        with pytest.raises(ValueError, match=f"layer 3, Dropout: expected a rate .*, got {rate!r}"):
+            mlp([4, 3, 2], dropout=rate)
+
+
 def test_dense_stacks_are_recognised():
     assert mlp([784, 128, 10], "tanh").as_layer_sizes() == ([784, 128, 10], "tanh")
     assert mlp([4, 2]).as_layer_sizes() == ([4, 2], "relu")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.architectures import Architecture, mlp
-from shared.initialize import INITIALIZERS, check_layer_sizes, initialize_parameters
+from shared.architectures import Architecture, check_layer_sizes, mlp
+from shared.initialize import INITIALIZERS, initialize_parameters
 from shared.layers import BatchNorm, Conv, Dense, Flatten
 
 FAN_IN, FAN_OUT = 300, 100

@@ -20,7 +20,6 @@ import numpy as np
 from groundup.studio.digits import networks
 from groundup.studio.digits.networks import Trained
 from groundup.studio.digits.pixels import COUNT, as_input
-from shared.architectures import mlp
 from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, display_title, load_stage
 from shared.training.checkpoints import build_network
 
@@ -133,8 +132,7 @@ class Answers:
 
 def _check_size(name: str, trained: Trained) -> None:
     """Raises StageUnavailable for a network that is too large for Python's loops."""
-    architecture = trained.checkpoint.architecture or mlp(trained.checkpoint.layer_sizes)
-    count = architecture.multiply_adds
+    count = trained.checkpoint.architecture.multiply_adds
     if name == STAGES[0] and count > LARGEST_FOR_PYTHON:
         raise StageUnavailable(f"one image takes {count:,} multiply-adds, too many for Python's loops")
 

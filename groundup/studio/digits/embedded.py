@@ -40,9 +40,9 @@ def network(trained: Trained) -> dict[str, Any]:
         "certain": trained.certain,
         "normalisation": None if normalisation is None else asdict(normalisation),
     }
-    if checkpoint.architecture is None:
+    if stack := checkpoint.architecture.as_mlp():
         parameters = [packed(each) for each in checkpoint.parameters]
-        return {**about, "sizes": checkpoint.layer_sizes, "activation": checkpoint.activation, "parameters": parameters}
+        return {**about, "sizes": stack.sizes, "activation": stack.activation, "parameters": parameters}
     first = checkpoint.parameters[0]
     return {**about, "filters": packed(first.mean(axis=1)) if first.ndim == 4 else None}
 
@@ -58,7 +58,7 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
         trained = networks.opened(networks.SHIPPED, networks.DEFAULT)
     else:
         trained = networks.opened(networks.checkpoint_of(Path(run)), Path(run).name)
-    if trained.checkpoint.architecture is not None:
+    if trained.checkpoint.architecture.as_mlp() is None:
         raise ValueError(f"network: {trained.name} is no stack of dense layers; an exported page computes only those")
     train = load_dataset("mnist-subset").train
     chosen = np.sort(np.concatenate([np.flatnonzero(train.y == digit)[:PER_CLASS] for digit in range(CLASSES)]))

@@ -18,12 +18,14 @@ import numpy as np
 import safetensors
 
 from groundup.trained import DIGITS, NAMES
+from shared.architectures import Architecture
 from shared.contract import STAGE_TITLES
 from shared.data.datasets import CLASSES, SIDE
 from shared.data.normalisation import Normalisation
 from shared.layers import shortened
 from shared.machine.regular import real
 from shared.numbers import percent, plural
+from shared.training.checkpoint_header import readable_architecture
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 from shared.training.runs import BEST, LAST
 
@@ -75,8 +77,9 @@ def listed(runs: Path) -> list[dict[str, str]]:
     networks = []
     for name, path in [(DEFAULT, SHIPPED), *newest]:
         about = _header(path)
-        if about is not None and _fits(about):
-            words = {"title": _title(about), "about": _about(about)}
+        architecture = None if about is None else readable_architecture(about)
+        if about is not None and architecture is not None and _fits(architecture):
+            words = {"title": _title(architecture, about), "about": _about(about)}
             networks.append({"name": name, **words})
     return networks
 
@@ -98,19 +101,12 @@ def opened(path: Path, name: str) -> Trained:
     checkpoint = load_checkpoint(path)
     notes = checkpoint.about_run.get("notes")
     notes = notes if isinstance(notes, Mapping) else {}
-    layered = checkpoint.architecture
-    about = {
-        "layer_sizes": checkpoint.layer_sizes,
-        "activation": checkpoint.activation,
-        "stage": checkpoint.stage,
-        "architecture": None if layered is None else layered.to_json(),
-        "progress": checkpoint.about_run,
-    }
-    if not _fits(about):
+    about = {"stage": checkpoint.stage, "progress": checkpoint.about_run}
+    if not _fits(checkpoint.architecture):
         raise ValueError(f"network: {name} does not take images of {SIDE} by {SIDE} pixels in {CLASSES} classes")
     return Trained(
         name=name,
-        title=_title(about),
+        title=_title(checkpoint.architecture, about),
         about=_about(about),
         classes=NAMES.get(str(notes.get("dataset")), DIGITS),
         certain=checkpoint.loss == "softmax_cross_entropy",
@@ -175,22 +171,17 @@ def _header(path: Path) -> Mapping[str, Any] | None:
     return about if isinstance(about, dict) else None
 
 
-def _fits(about: Mapping[str, Any]) -> bool:
-    sizes, architecture = about.get("layer_sizes"), about.get("architecture")
-    if not isinstance(sizes, list) or len(sizes) < 2 or sizes[0] != SIDE * SIDE or sizes[-1] != CLASSES:
-        return False
-    return architecture is None or (
-        isinstance(architecture, dict) and architecture.get("input_shape") in ([1, SIDE, SIDE], [SIDE * SIDE])
-    )
+def _fits(architecture: Architecture) -> bool:
+    images = architecture.input_shape in ((1, SIDE, SIDE), (SIDE * SIDE,))
+    return images and architecture.output_shape == (CLASSES,)
 
 
-def _title(about: Mapping[str, Any]) -> str:
+def _title(architecture: Architecture, about: Mapping[str, Any]) -> str:
     """'784-128-10 relu', or the name of a known architecture."""
-    if about.get("architecture") is None:
-        return f"{'-'.join(map(str, about['layer_sizes']))} {about.get('activation')}"
-    model = _notes(about).get("model")
-    layers = about["architecture"].get("layers")
-    return model if isinstance(model, str) else plural(len(layers) if isinstance(layers, list) else 0, "layer")
+    model, stack = _notes(about).get("model"), architecture.as_mlp()
+    if stack is not None:
+        return stack.title
+    return model if isinstance(model, str) else plural(len(architecture.layers), "layer")
 
 
 def _about(about: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ def reasons(trained: Trained, pixels: np.ndarray) -> dict[str, Any]:
     inputs times weights, plus the bias; None where the last layer is not dense. Arrays are as `packed` makes them.
     """
     x = trained.learned(as_input(pixels))
-    if trained.checkpoint.architecture is None:
+    if trained.checkpoint.architecture.as_mlp() is not None:
         return _of_dense(trained, x)
     return _of_layers(trained, x, pixels)
 
@@ -64,7 +64,6 @@ def _of_layers(trained: Trained, x: np.ndarray, pixels: np.ndarray) -> dict[str,
     from groundup.inside_layers import Layered, layer_maps  # it imports matplotlib
 
     architecture = trained.checkpoint.architecture
-    assert architecture is not None
     network = Layered(trained.checkpoint, architecture)
     outputs = network.outputs(x)
     winner, rival = _first_two(outputs[-1])

@@ -10,7 +10,7 @@ import ast
 
 from groundup.studio.floors import source
 from groundup.studio.floors.source import Found
-from shared.contract import ACTIVATIONS, LOSSES
+from shared.names import ACTIVATIONS, ELEMENTWISE, LOSSES
 
 C: dict[str, tuple[str, ...]] = {
     "dense.Dense.forward": ("add_bias", "dense_forward"),
@@ -49,16 +49,15 @@ def of_stage4(file: str, name: str) -> list[Found]:
     return [found for each in KERNELS.get(f"{file}.{name}", ()) if (found := source.kernel(each)) is not None]
 
 
-_ELEMENTWISE = ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
 _BLOCKED = ("matmul_4_fitted.multiply", "matmul_4_fitted.blocked_product", "matmul_4_fitted.pipeline")
 _WINOGRAD = ("transform_weights", "transform_images", "finish")
 _FEW = ("fused.make_forward_partial", "head.make_head", "update.make_update")
 
 KERNELS: dict[str, tuple[str, ...]] = {
-    **{f"activations.{name}": (f"activations.{name}_of", "activations.forward_kernel") for name in _ELEMENTWISE},
+    **{f"activations.{name}": (f"activations.{name}_of", "activations.forward_kernel") for name in ELEMENTWISE},
     **{
         f"activations.{name}_backward": (f"activations.{name}_back", "activations.backward_kernel")
-        for name in _ELEMENTWISE
+        for name in ELEMENTWISE
     },
     "activations.softmax": ("softmax.softmax_warp", "softmax.softmax_block", "softmax.softmax_thread"),
     "activations.softmax_backward": (

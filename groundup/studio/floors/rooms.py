@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.contract import ACTIVATIONS, IMAGE_ROOMS, LOSSES, OPTIMIZERS, ROOMS
+from shared.contract import IMAGE_ROOMS, ROOMS
+from shared.names import ACTIVATIONS, LOSSES, OPTIMIZERS
 
 
 @dataclass(frozen=True)

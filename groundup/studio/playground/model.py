@@ -20,6 +20,7 @@ import numpy as np
 from groundup.studio.playground.mistakes import Meddler, gradient_factor, rate_factor
 from groundup.studio.playground.sets import make
 from groundup.studio.playground.settings import Settings
+from shared.architectures import Architecture, mlp
 from shared.contract import NetworkLike, Optimizer, Stage, load_stage
 from shared.data.batches import BatchFeeder, batch_order
 from shared.data.datasets import Dataset
@@ -69,15 +70,22 @@ class Playground:
         """Back to the start: the first weights of the seed, and no step taken."""
         settings = self.settings
         stage = load_stage(settings.stage)
-        sizes = [self.data.train.x.shape[1], *settings.layers, self.data.classes]
         network = stage.network.Network(
-            sizes, settings.activation, settings.loss, settings.initializer, settings.seed, settings.dtype
+            self._architecture(),
+            loss=settings.loss,
+            initializer=settings.initializer,
+            seed=settings.seed,
+            dtype=settings.dtype,
         )
         parameters = self._on_host(stage, network.parameters)
         if settings.mistake == "zero_initialisation":
             parameters = [np.zeros_like(each) for each in parameters]
         self.batch_loss, self.step_seconds = math.nan, 0.0
         self._install(stage, State(parameters, {"steps": 0, "buffers": {}}))
+
+    def _architecture(self) -> Architecture:
+        sizes = [self.data.train.x.shape[1], *self.settings.layers, self.data.classes]
+        return mlp(sizes, self.settings.activation, self.settings.dropout)
 
     def change(self, settings: Settings) -> bool:
         """Take other settings. Returns whether the training goes on; if not, it is back at the start.
@@ -120,8 +128,7 @@ class Playground:
         """
         if self._last_gradients is not None:
             return self._last_gradients
-        arrays = [each for layer in self.network.layers for each in (layer.grad_weights, layer.grad_bias)]
-        return self._on_host(self.stage, arrays)
+        return self._on_host(self.stage, self.network.layer_gradients)
 
     def _one_step(self) -> None:
         settings, position, train = self.settings, self.position, self.data.train
@@ -130,7 +137,9 @@ class Playground:
             order = self._order = batch_order(len(train), settings.seed, position.epoch)
         chosen = order[position.used : position.used + settings.batch_size]
         x, y = self._feeder.batch(chosen)
-        drawn = step_masks(len(chosen), self._places, settings.seed, position.steps, settings.dtype)
+        drawn = step_masks(
+            len(chosen), self.network.architecture.dropouts(), settings.seed, position.steps, settings.dtype
+        )
         masks = None if drawn is None else [self.stage.arrays.asarray(each, settings.dtype) for each in drawn]
         factor = gradient_factor(settings.mistake, len(chosen))
         self._meddler.factor = factor
@@ -151,14 +160,13 @@ class Playground:
 
         self.stage, self.position = stage, state.position
         self.network = stage.network.Network.from_parameters(
-            own(state.parameters), activation=settings.activation, loss=settings.loss, dtype=settings.dtype
+            own(state.parameters), loss=settings.loss, dtype=settings.dtype, architecture=self._architecture()
         )
         self.optimizer = self._new_optimizer(stage)
         buffers = {name: own(arrays) for name, arrays in state.optimizer["buffers"].items()}
         self.optimizer.load_state({"steps": state.optimizer["steps"], "buffers": buffers})
         self._meddler = Meddler(stage, self.optimizer, settings.dtype)
         self._feeder = BatchFeeder(stage, self.network, self.data.train, settings.batch_size)
-        self._places = [(size, settings.dropout) for size in settings.layers]
         self._last_gradients = None
         self._order = None
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from shared.contract import ACTIVATIONS, LOSSES, stage_name
+from shared.contract import stage_name
 from shared.initialize import INITIALIZERS
+from shared.names import ACTIVATIONS, DTYPES, LOSSES
 
 SETS = ("xor", "clouds", "circles", "spirals", "own", "digits")
 """own: points drawn by hand or read from CSV; digits: images of the bundled MNIST subset."""
@@ -64,7 +65,7 @@ class Settings:
         _name("initializer", self.initializer, INITIALIZERS)
         _name("optimizer", self.optimizer, OPTIMIZERS)
         _name("mistake", self.mistake, MISTAKES)
-        _name("dtype", self.dtype, ("float32", "float64"))
+        _name("dtype", self.dtype, DTYPES)
         _number("noise", self.noise, 0.0, 0.5)
         _number("learning_rate", self.learning_rate, 0.0, 10.0)
         _number("dropout", self.dropout, 0.0, 0.9)

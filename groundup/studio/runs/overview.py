@@ -16,6 +16,7 @@ from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunF
 from shared.contract import STAGE_TITLES, STAGES
 from shared.machine import regular
 from shared.numbers import plural
+from shared.training.checkpoint_header import readable_architecture
 from shared.training.run_facts import DONE, RUNNING, UNKNOWN, RunFacts, read_facts, state_of
 from shared.training.step_records import StepRecord
 
@@ -89,7 +90,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
         "settings": _settings(notes, about),
         "command": _command(stage, notes, run, bool(about)),
         "has_network": bool(run.file(BEST) or run.file(LAST)),
-        "dense": about.get("format") == 1,
+        "dense": _is_dense(about),
         "best_changed": _changed(run.file(BEST)),
     }
 
@@ -226,13 +227,18 @@ def _steps_done(position: Mapping[str, Any], per_epoch: int | None, last: list[S
 
 def _network(about: Mapping[str, Any], notes: Mapping[str, Any]) -> str:
     """'784-128-10 relu', or the name of a known network."""
-    model, sizes = notes.get("model"), about.get("layer_sizes")
+    model, architecture = notes.get("model"), readable_architecture(about)
     if isinstance(model, str):
         return _short(model)
-    if about.get("format") == 1 and isinstance(sizes, list):
-        return _short(f"{'-'.join(map(str, sizes))} {about.get('activation', '')}")
-    layers = _dict(about, "architecture").get("layers")
-    return f"{len(layers)} layers" if isinstance(layers, list) else "unknown"
+    if architecture is None:
+        return "unknown"
+    stack = architecture.as_mlp()
+    return _short(stack.title) if stack else f"{len(architecture.layers)} layers"
+
+
+def _is_dense(about: Mapping[str, Any]) -> bool:
+    architecture = readable_architecture(about)
+    return architecture is not None and architecture.as_mlp() is not None
 
 
 def _optimizer(about: Mapping[str, Any]) -> str:

@@ -25,7 +25,6 @@ from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
 from shared.bench.on_gpu import gpu
 from shared.checks.convolution_ops import backward_scales, forward_scale
-from shared.checks.images import has_images
 from shared.checks.pair import host
 from shared.checks.rungs import ROUNDING
 from shared.checks.tolerance import compare, tolerance
@@ -110,7 +109,6 @@ def convolution_rows(
     torch: the module, to be measured too; None leaves it out
     """
     forms = forms_of() if forms is None else forms
-    stages = [stage for stage in stages if has_images(stage)]
     able = [stage for stage in stages if dtype in stage_dtypes(stage) and stage.number > 1]
     limit = CallLimit(call_limit)
     for form in forms if able else ():

@@ -19,7 +19,6 @@ from shared.bench.kinds.steps import (
     LOSS_TOLERANCE,
     TF32_LOSS_TOLERANCE,
     Case,
-    can_take,
     model_cases,
     start_parameters,
 )
@@ -68,7 +67,7 @@ def inference_rows(
     Measured in dtype: the stages that compute in it, and PyTorch where `torch` is given. Stage 1 is measured in
     float64, beside stage 2. A batch lies in the stage's own array before the clock runs; the results are classes.
     effort: its group_limit is for a dtype
-    model: the name of a known network, in place of layer_sizes; only stages with convolution take part
+    model: the name of a known network, in place of layer_sizes
     call_limit: seconds; a batch that is expected to take longer, from the one before, is skipped with that reason
     The reference is stage 2 on the same batch, where it is among the stages. Rows of an emulated stage are compared
     with nothing. Where a stage runs on a GPU, PyTorch predicts there, too, in all its ways, with the batch on the
@@ -80,7 +79,6 @@ def inference_rows(
         raise ValueError(f"inference_rows: batches must be one or more sizes of at least 1; got {list(batches)}")
     sizes = sorted(set(batches))
     case = model_cases(model, [1])[0]._replace(dtype=dtype) if model else Case(layer_sizes, 1, dtype)
-    stages = [stage for stage in stages if can_take(stage, case)]
     able = [stage for stage in stages if dtype in stage_dtypes(stage)]
     yield from _rows(able, case, sizes, effort, call_limit, torch)
     if dtype != "float64" and any(stage.number == 1 for stage in stages):

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.bench.kinds.steps import Case, batch_of, can_take, start_parameters
+from shared.bench.kinds.steps import Case, batch_of, start_parameters
 from shared.bench.measuring import children
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.on_gpu import gpu
@@ -68,9 +68,8 @@ def memory_rows(
     """
     threads = threads or usable_cores()
     for case in cases:
-        able = [stage for stage in stages if can_take(stage, case)]
-        device = any(gpu.on_gpu(stage) for stage in able)
-        asked = [(stage.name, False) for stage in able]
+        device = any(gpu.on_gpu(stage) for stage in stages)
+        asked = [(stage.name, False) for stage in stages]
         if torch is not None:
             asked += [(PYTORCH, False), *([(PYTORCH, True)] if device and gpu.cuda_torch() is not None else [])]
         # stage 2 first, so that the others can be compared with it

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared.bench.measuring.timing import aligned
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, OPTIMIZERS, Stage
+from shared.bench.peers import pytorch_layers
+from shared.contract import Stage
+from shared.names import ACTIVATION_FLOPS, ACTIVATIONS, LABEL_LOSSES, LOSSES, OPTIMIZERS
 
 NAMES = (*ACTIVATIONS, *LOSSES, *OPTIMIZERS, "dense")
 
@@ -24,24 +26,14 @@ LEARNING_RATE = 0.01
 LABEL_BYTES = LOSS_BYTES = 8
 """A label is an integer of 64 bits, a loss a number of 64."""
 
-ACTIVATION_FLOPS = {
-    "identity": (0, 0),
-    "relu": (1, 1),  # a maximum; a comparison
-    "leaky_relu": (2, 2),  # slope · z, a maximum; a comparison, slope · g
-    "sigmoid": (4, 3),  # −z, exp, 1 +, 1 /; 1 − s, · s, · g
-    "tanh": (1, 3),  # tanh; t · t, 1 −, · g
-    "softmax": (5, 4),  # a maximum, z − m, exp, a sum, a quotient; g · s, a sum, g −, · s
-}
-"""Arithmetic operations for each number, forward and backward; exp, tanh, log, a root and a comparison count as one
-each."""
-
 LOSS_FLOPS = {
     "mean_squared_error": (3, 2),  # o − t, its square, a sum; o − t, · 2 / n
     "softmax_cross_entropy": (4, 6),  # a maximum, z − m, exp, a sum; a softmax, / batch
     "sigmoid_cross_entropy": (9, 6),  # max(z, 0), z · t, −, |z|, −, exp, log1p, +, a sum; a sigmoid, − t, / n
     "hinge": (3, 4),  # 1 − s_y + s_j, a maximum, a sum; the margin, a comparison, a sum, / n
 }
-"""The same for each number of the outputs. Operations once a row, like the logarithm of a sum, are left out."""
+"""Arithmetic operations for each number of the outputs, forward and backward, counted as ACTIVATION_FLOPS does.
+Operations once a row, like the logarithm of a sum, are left out."""
 
 OPTIMIZER_FLOPS = {
     "SGD": 2,  # p −= rate · g
@@ -126,14 +118,7 @@ def _activation(name: str, shape: tuple[int, int], dtype: str) -> Problem:
         own_z, own_grad = torch.from_numpy(z), torch.from_numpy(grad)
         if name == "identity":  # autograd would hand on the gradient itself
             return {"forward": Call(own_z.clone), "backward": Call(own_grad.clone)}
-        function = torch.nn.functional
-        activate = {
-            "relu": function.relu,
-            "leaky_relu": function.leaky_relu,
-            "sigmoid": torch.sigmoid,
-            "tanh": torch.tanh,
-            "softmax": partial(torch.softmax, dim=1),
-        }[name]
+        activate = pytorch_layers.activation(torch, name)
         leaf = own_z.detach().requires_grad_()
         slope = partial(torch.autograd.grad, activate(leaf), leaf, own_grad, retain_graph=True)
         return {"forward": Call(partial(activate, own_z)), "backward": Call(slope, list)}

@@ -117,7 +117,8 @@ def parts_of(stage: Stage, case: Case, x: np.ndarray, y: np.ndarray) -> tuple[di
     Each part is done once here, on the result of the part before it.
     """
     network = stage.network.Network(list(case.layer_sizes), dtype=case.dtype)
-    layers, last = network.layers, len(network.layers) - 1
+    layers = network.layers[::2]  # the dense ones; those between them are the activations
+    last = len(layers) - 1
     relu, relu_backward = stage.activations.relu, stage.activations.relu_backward
     loss, loss_backward = stage.losses.softmax_cross_entropy, stage.losses.softmax_cross_entropy_backward
     itemsize = np.dtype(case.dtype).itemsize

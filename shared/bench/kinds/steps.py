@@ -21,7 +21,6 @@ from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
-from shared.checks.images import takes_architectures
 from shared.contract import Stage, load_part, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import multiply_adds_of
@@ -128,7 +127,7 @@ def step_rows(
     torch: the module, to be measured on the CPU; None leaves it out
     """
     for case in cases:
-        able = [stage for stage in stages if case.dtype in stage_dtypes(stage) and can_take(stage, case)]
+        able = [stage for stage in stages if case.dtype in stage_dtypes(stage)]
         x, y = batch_of(case)
         steps = _contenders(able, case, torch, x, y)
         if not steps:
@@ -168,11 +167,6 @@ def step_row(case: Case, key: Key, skipped: str | None, columns: Mapping[str, An
         samples=case.batch,
         **columns,
     )
-
-
-def can_take(stage: Stage, case: Case) -> bool:
-    """Whether the stage has the rooms that the network needs."""
-    return not case.model or takes_architectures(stage)
 
 
 def batch_of(case: Case) -> tuple[np.ndarray, np.ndarray]:

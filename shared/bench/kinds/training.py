@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from time import sleep
 from typing import Any
 
-from shared.bench.kinds.steps import Case, can_take, start_parameters
+from shared.bench.kinds.steps import Case, start_parameters
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import REST, Measurement, summarise, times_as_fast
 from shared.bench.on_gpu import gpu
@@ -116,7 +116,7 @@ def training_rows(
     contenders: dict[str, Iterator[Trained]] = {}
     wanted = {name: min(count, recipe.epochs) for name, count in (epochs_of or {}).items()}
     for stage in stages:
-        if wanted.get(stage.name) == 0 or not can_take(stage, run.case):
+        if wanted.get(stage.name) == 0:
             continue
         expected = _expected_seconds(stage, recipe, data)
         if expected > epoch_limit:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,12 @@ def _modules(
         if isinstance(layer, layers.Residual):
             yield _residual(torch, list(_modules(torch, layer.layers, shape, architecture, f"{each.number}.", dtype)))
         else:
-            yield _module(torch.nn, layer, each.input_shape, dtype)
+            yield _module(torch, layer, each.input_shape, dtype)
         shape = each.output_shape
 
 
-def _module(nn: Any, layer: Layer, shape: Shape, dtype: Any) -> Any:
+def _module(torch: Any, layer: Layer, shape: Shape, dtype: Any) -> Any:
+    nn = torch.nn
     if isinstance(layer, layers.Conv):
         return nn.Conv2d(
             shape[0], layer.out_channels, layer.size, stride=layer.stride, padding=layer.padding, dtype=dtype
@@ -53,11 +55,26 @@ def _module(nn: Any, layer: Layer, shape: Shape, dtype: Any) -> Any:
         kind = nn.MaxPool2d if isinstance(layer, layers.MaxPool) else nn.AvgPool2d
         return kind(layer.size, stride=layer.stride)
     if isinstance(layer, layers.Activate):
-        kinds = {"identity": nn.Identity, "relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
-        if layer.name == "leaky_relu":
-            return nn.LeakyReLU(0.01)
-        return nn.Softmax(dim=1) if layer.name == "softmax" else kinds[layer.name]()
+        return _applied(torch, activation(torch, layer.name))
     return nn.Dropout(layer.rate) if isinstance(layer, layers.Dropout) else nn.Flatten()
+
+
+def activation(torch: Any, name: str) -> Callable[[Any], Any]:
+    """PyTorch's function of this name, whose own settings are those of the stages."""
+    if name == "identity":
+        return lambda z: z
+    if name == "softmax":
+        return partial(torch.softmax, dim=1)
+    function: Callable[[Any], Any] = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+    return function
+
+
+def _applied(torch: Any, function: Callable[[Any], Any]) -> Any:
+    class Applied(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return function(x)
+
+    return Applied()
 
 
 def _residual(torch: Any, modules: list[Any]) -> Any:

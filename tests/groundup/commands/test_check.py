@@ -15,7 +15,7 @@ from groundup.commands.check import check
 from groundup.compiling.beforehand import Kernel, Prepared
 from shared import contract
 from shared.checks.equivalence import check_stage
-from shared.checks.layered_gradients import NETWORKS
+from shared.checks.gradients import NETWORKS
 from tests.stages import USABLE_STAGES
 from tests.wide import wide
 
@@ -134,7 +134,7 @@ def test_a_bug_in_json_keeps_exit_code_and_names(wrong_relu: None) -> None:
     document = json.loads(result.stdout)
     found = document["equivalence"][0]["first_divergence"]
     assert document["ok"] is False
-    assert (found["op"], found["layer"]) == ("relu_backward", 2)
+    assert (found["op"], found["layer"]) == ("relu_backward", "2")
     assert document["gradients"] == {}  # measured in float64 only
 
 

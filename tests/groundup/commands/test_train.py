@@ -13,7 +13,7 @@ from groundup.cli import main
 from groundup.recipes import RECIPES, described
 from groundup.train import DEFAULTS, hidden_sizes, new_settings
 from shared import contract
-from shared.architectures import NAMED, named
+from shared.architectures import NAMED, mlp, named
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import Dataset, Split
 from shared.data.normalisation import Normalisation
@@ -87,14 +87,13 @@ def test_options_reach_the_network_the_optimizer_and_the_loop() -> None:
     assert run("2", *options.split()) == 0
 
     stage = contract.load_stage("2")
-    network = stage.network.Network([5, 6, 4, 3], "tanh", "hinge", "xavier", 7, "float64")
+    network = stage.network.Network(mlp([5, 6, 4, 3], "tanh", 0.1), "relu", "hinge", "xavier", 7, "float64")
     loop.train(
         *(stage, network, stage.optimizers.SGD(0.02, 0.9, True, 0.001), SMALL.train),
         TrainingSettings(
             epochs=2,
             batch_size=10,
             schedule=Schedule("step", warmup_epochs=0.5, step_epochs=1, gamma=0.25),
-            dropout=0.1,
             validation=0.25,
             patience=2,
             monitor="validation_accuracy",
@@ -121,7 +120,7 @@ def test_hidden_sizes_from_a_changed_file_are_refused_with_a_sentence() -> None:
 
 def test_no_hidden_layer_is_possible() -> None:
     assert run("numpy", *QUICK, "--hidden", "none") == 0
-    assert load_checkpoint("runs/stage2_numpy/last.safetensors").layer_sizes == [5, 3]
+    assert load_checkpoint("runs/stage2_numpy/last.safetensors").architecture == mlp([5, 3])
 
 
 def test_resume_takes_its_settings_from_the_run_and_says_when_it_is_finished(

@@ -8,15 +8,25 @@ import numpy as np
 import pytest
 
 from shared import contract
+from shared.architectures import mlp
 from shared.checks import gradients
-from shared.checks.gradients import LIMIT, MOST_SKIPPED, STEP, GradientCheck, check_gradients, relative_error, slope
+from shared.checks.gradients import (
+    LIMIT,
+    MOST_SKIPPED,
+    SIZES,
+    STEP,
+    GradientCheck,
+    check_gradients,
+    relative_error,
+    slope,
+)
 from tests.wide import widely
 
 
 @pytest.mark.parametrize("loss", contract.LOSSES)
 @pytest.mark.parametrize("activation", widely(contract.ACTIVATIONS, 3))
 def test_the_gradient_is_the_slope_of_the_loss(stage: contract.Stage, activation: str, loss: str) -> None:
-    found = check_gradients(stage, activation, loss)
+    found = check_gradients(stage, mlp(SIZES, activation), loss)
     assert found.ok, str(found)
     assert 0 < found.worst <= LIMIT
     assert found.skipped_share <= MOST_SKIPPED
@@ -25,7 +35,7 @@ def test_the_gradient_is_the_slope_of_the_loss(stage: contract.Stage, activation
 
 def test_few_parameters_lie_on_kinks_over_many_networks() -> None:
     stage = contract.load_stage("stage2_numpy")
-    found = [check_gradients(stage, "relu", "hinge", seed=seed) for seed in range(20)]
+    found = [check_gradients(stage, mlp(SIZES), "hinge", seed=seed) for seed in range(20)]
     assert all(check.ok for check in found)
     assert sum(check.skipped for check in found) <= 0.01 * sum(check.checked for check in found)
 
@@ -51,7 +61,7 @@ def test_a_gradient_one_millionth_off_is_caught(
         return result
 
     monkeypatch.setattr(getattr(stage, room), name, wrong)
-    found = check_gradients(stage, activation, loss)
+    found = check_gradients(stage, mlp(SIZES, activation), loss)
     assert not found.ok
     assert LIMIT < found.worst <= 1e-5
 
@@ -66,11 +76,11 @@ def test_a_wrong_entry_is_named_with_parameter_index_and_both_values(monkeypatch
         return gradients
 
     monkeypatch.setattr(stage.network.Network, "gradients", wrong)
-    found = check_gradients(stage, "tanh", "softmax_cross_entropy")
+    found = check_gradients(stage, mlp(SIZES, "tanh"), "softmax_cross_entropy")
     assert not found.ok
-    assert (found.parameter, found.index) == ("W2", (3, 1))
+    assert (found.parameter, found.index) == ("layer 3, Dense: weights", (3, 1))
     assert found.analytic - found.numeric == pytest.approx(0.5, abs=1e-8)
-    assert str(found).startswith("tanh, softmax_cross_entropy: d loss / d W2[3, 1] is ")
+    assert str(found).startswith("tanh, softmax_cross_entropy: d loss / d layer 3, Dense: weights[3, 1] is ")
 
 
 def test_a_gradient_of_nan_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,9 +93,9 @@ def test_a_gradient_of_nan_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
         return gradients
 
     monkeypatch.setattr(stage.network.Network, "gradients", wrong)
-    found = check_gradients(stage, "relu", "mean_squared_error")
+    found = check_gradients(stage, mlp(SIZES), "mean_squared_error")
     assert not found.ok
-    assert (found.parameter, found.index, found.worst) == ("b1", (2,), math.inf)
+    assert (found.parameter, found.index, found.worst) == ("layer 1, Dense: bias", (2,), math.inf)
 
 
 def test_a_gradient_of_another_shape_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +103,7 @@ def test_a_gradient_of_another_shape_is_an_error(monkeypatch: pytest.MonkeyPatch
     real = stage.network.Network.gradients
     monkeypatch.setattr(stage.network.Network, "gradients", lambda self, *args: [g.T for g in real(self, *args)])
     with pytest.raises(ValueError, match=r"gradients: number 0 is shaped \(5, 4\), expected \(4, 5\)"):
-        check_gradients(stage, "relu", "mean_squared_error")
+        check_gradients(stage, mlp(SIZES), "mean_squared_error")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +174,7 @@ def test_a_network_that_stands_on_its_kinks_is_skipped_counted_and_not_ok(monkey
             return self.real.integers(*args)
 
     monkeypatch.setattr(gradients.np.random, "default_rng", Zeros)
-    found = check_gradients(contract.load_stage("stage2_numpy"), "relu", "mean_squared_error", layer_sizes=(4, 5, 3))
+    found = check_gradients(contract.load_stage("stage2_numpy"), mlp((4, 5, 3)), "mean_squared_error")
     assert found.skipped >= 4 * 5 + 5
     assert found.worst <= LIMIT
     assert not found.ok

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.checks import image_rungs, layered_resident
 from shared.checks.image_rungs import GRADIENTS, coarser, image_rung_checks
-from shared.checks.pair import Pair
 from shared.checks.tolerance import Comparison
 from tests.wide import wide
 
@@ -36,7 +34,7 @@ def test_every_rung_of_stage_4_has_its_check() -> None:
     for check in image_rung_checks(STAGE_4, REFERENCE, "float32"):
         listed.setdefault(check.what, []).append(check.rung)
     room: Any = STAGE_4.convolution
-    passes, layered = (contract.load_part(STAGE_4.name, name) for name in ("convolution_passes", "layered"))
+    passes = contract.load_part(STAGE_4.name, "convolution_passes")
     known: list[str] = STAGE_4.matmul.tensor_precisions()  # type: ignore[attr-defined]
     rounded = [name for name in room.TENSOR_CORES if name in known]
     assert listed == {
@@ -45,13 +43,9 @@ def test_every_rung_of_stage_4_has_its_check() -> None:
         **({"convolution, tensor cores": rounded, "gradients, tensor cores": rounded} if rounded else {}),
         "pooling": ["all operations"],
         "batch norm": ["all operations"],
-        "network step": list(layered.LAYERED_STEP_LADDER),
-        "network outputs": ["replayed"],
-        "network resident": [run.name for run in layered_resident.RUNS],
     }
     in_float64 = {check.what for check in image_rung_checks(STAGE_4, REFERENCE, "float64")}
     assert in_float64 == {what for what in listed if "tensor cores" not in what}
-    assert list(image_rung_checks(dataclasses.replace(STAGE_4, convolution=None), REFERENCE, "float32")) == []
 
 
 def test_a_wrong_rung_is_found_and_the_others_go_on() -> None:
@@ -84,59 +78,6 @@ def test_rounded_factors_may_be_off_by_their_rounding_and_no_more() -> None:
     k, scale = 9, 5.0
     allowed = 4 * np.finfo(np.float32).eps * k**0.5 * scale
     assert allowed * coarser("bf16", k) == pytest.approx(allowed + (2 * 2**-8 + 2**-16) * scale)
-
-
-def test_a_step_that_leaves_its_statistics_alone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgets(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> None:
-        before = [array.copy() for array in network.running_statistics]
-        network.train_step(x, y, optimizer, masks)
-        for array, values in zip(network.running_statistics, before, strict=True):
-            array[...] = values
-
-    ladder = {"right": lambda network, *given: network.train_step(*given), "forgets": forgets}
-    monkeypatch.setattr(image_rungs, "part_of", lambda stage, name: SimpleNamespace(LAYERED_STEP_LADDER=ladder))
-    steps = found(REFERENCE, "network step")
-    assert all(each.ok for each in steps["right"])
-    assert {each.op for each in steps["forgets"] if not each.ok} >= {"trained running_mean", "trained running_var"}
-
-
-def test_outputs_that_go_on_with_old_numbers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    layered = contract.load_part(REFERENCE.name, "layered").LayeredNetwork
-    forward = layered.forward
-    (right,) = found(REFERENCE, "network outputs").values()
-    assert len(right) == 4
-    assert all(each.ok for each in right)
-
-    def kept(network: Any, x: Any) -> Any:
-        if not hasattr(network, "kept"):
-            network.kept = forward(network, x)
-        return network.kept
-
-    monkeypatch.setattr(layered, "forward", kept)
-    (stale,) = found(REFERENCE, "network outputs").values()
-    assert [each.op for each in stale if not each.ok] == ["Network.forward after a step"] * 2
-
-
-def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(launched: set[str]) -> None:
-    for name, comparisons in found(STAGE_4, "network resident").items():
-        assert all(each.ok for each in comparisons), name
-        assert {each.op for each in comparisons} >= {"losses", "trained weights", "trained bias"}
-    assert {"begin_step", "gather_table", "gather_moved", "gather_rows", "gather_labels"} <= launched
-    assert {"gather_targets", "dropout_mask", "end_kept_step"} <= launched
-
-
-def test_a_resident_run_that_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a step too few; with the next epoch's masks and changes."""
-    resident = contract.load_part(STAGE_4.name, "layered_resident").LayeredResident
-    take = resident.take
-    pair = Pair(STAGE_4, REFERENCE, "float64")
-    dropping = next(run for run in layered_resident.RUNS if run.problem == "strides, dropout")
-    monkeypatch.setattr(resident, "take", lambda run, first, rates, before: take(run, first, rates, before + 4))
-    assert not all(each.ok for each in layered_resident.resident_run(pair, dropping))
-    monkeypatch.setattr(resident, "take", lambda run, first, rates, before: take(run, first, rates[:-1], before))
-    for run in layered_resident.RUNS:
-        wrong = {each.op for each in layered_resident.resident_run(pair, run) if not each.ok}
-        assert wrong >= {"losses", "trained weights"}, run.name
 
 
 @wide

@@ -9,23 +9,20 @@ import pytest
 from shared import contract
 from shared.checks.batch_norm_ops import batch_norm_checks
 from shared.checks.convolution_ops import FORMS, Form, convolution_checks, forward_scale, rung_checks
+from shared.checks.gradients import NETWORKS, check_gradients
 from shared.checks.image_scales import convolved, transformed
-from shared.checks.images import Images, has_images, takes_architectures
-from shared.checks.layered_gradients import NETWORKS, check_layered_gradients
-from shared.checks.layered_problems import SMALL, small_problems
-from shared.checks.layered_steps import trace_layers, whole_layered_step
-from shared.checks.layered_walk import walk
 from shared.checks.pair import Pair
 from shared.checks.pooling_ops import pooling_checks
+from shared.checks.problems import SMALL, Problem, dense_problem, small_problems
+from shared.checks.steps import trace_step, whole_step
 from shared.checks.tolerance import Comparison, eps
+from shared.checks.walk import walk
 from shared.checks.winograd import matrices
 from tests.stages import USABLE_STAGES
 from tests.wide import widely
 
 REFERENCE = contract.load_stage("stage1_pure_python")
-WITH_IMAGES = [name for name in USABLE_STAGES if has_images(contract.load_stage(name))]
-WITH_NETWORKS = [name for name in USABLE_STAGES if takes_architectures(contract.load_stage(name))]
-OTHERS = [name for name in WITH_IMAGES if name != REFERENCE.name]
+OTHERS = [name for name in USABLE_STAGES if name != REFERENCE.name]
 NUMPY = contract.load_stage("stage2_numpy")
 
 
@@ -33,18 +30,12 @@ def failures(found: Iterator[Comparison]) -> list[Comparison]:
     return [comparison for comparison in found if not comparison.ok]
 
 
+def stacks(pair: Pair, rng: np.random.Generator) -> list[Problem]:
+    """A stack of dense layers for each activation and loss."""
+    return [dense_problem(pair, rng, name, loss) for name in contract.ACTIVATIONS for loss in contract.LOSSES]
+
+
 # Right rooms agree
-
-
-@pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
-@pytest.mark.parametrize("name", OTHERS)
-def test_every_stage_agrees_with_stage_1_at_every_level(name: str, dtype: str) -> None:
-    images = Images(Pair(contract.load_stage(name), REFERENCE, dtype), seed=0, full=False)
-    levels = (images.op, images.layer, images.step, images.trajectory)
-    for level in levels if name in WITH_NETWORKS else levels[:2]:
-        found = list(level())
-        assert [str(each) for each in found if not each.ok] == []
-        assert len(found) > 40
 
 
 @pytest.mark.parametrize("seed", widely(range(30)))
@@ -53,12 +44,12 @@ def test_no_right_room_is_called_wrong(seed: int) -> None:
         pair, rng = Pair(NUMPY, NUMPY, dtype), np.random.default_rng(seed)
         for checks in (convolution_checks, pooling_checks, batch_norm_checks):
             assert [str(each) for each in failures(checks(pair, rng))] == []
-        for problem in small_problems(pair, rng):
-            assert [str(each) for each in failures(trace_layers(pair, problem))] == []
-            assert [str(each) for each in failures(whole_layered_step(pair, problem))] == []
+        for problem in (*small_problems(pair, rng), *stacks(pair, rng)):
+            assert [str(each) for each in failures(trace_step(pair, problem))] == []
+            assert [str(each) for each in failures(whole_step(pair, problem))] == []
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name in WITH_NETWORKS])
+@pytest.mark.parametrize("name", OTHERS)
 def test_the_check_covers_every_rung_every_gradient_and_every_parameter(name: str) -> None:
     stage = contract.load_stage(name)
     pair, rng = Pair(stage, REFERENCE, "float64"), np.random.default_rng(0)
@@ -66,16 +57,16 @@ def test_the_check_covers_every_rung_every_gradient_and_every_parameter(name: st
     assert {f"CONVOLUTION_LADDER[{rung!r}]" for rung in stage.convolution.CONVOLUTION_LADDER} <= ops
     assert {f"conv2d_backward: {name}" for name in ("grad_input", "grad_weights", "grad_bias")} <= ops
     problem = small_problems(pair, rng)[1]
-    steps = list(whole_layered_step(pair, problem))
+    steps = list(whole_step(pair, problem))
     gradients = [each for each in steps if each.op.startswith("Network.gradients: ")]
     assert len(gradients) == len(problem.parameters)
     assert {each.layer for each in gradients} == {"1", "2", "4.1", "4.2", "4.4", "4.5", "8", "10"}
 
 
 @pytest.mark.parametrize("title", NETWORKS)
-@pytest.mark.parametrize("name", WITH_NETWORKS)
+@pytest.mark.parametrize("name", USABLE_STAGES)
 def test_the_gradient_is_the_slope_of_the_loss(name: str, title: str) -> None:
-    found = check_layered_gradients(contract.load_stage(name), title)
+    found = check_gradients(contract.load_stage(name), *NETWORKS[title], name=title)
     assert found.ok, str(found)
     assert found.checked > 25
     assert str(found).startswith(f"{title}, ")
@@ -90,7 +81,7 @@ def test_a_wrong_gradient_is_named_with_its_layer(monkeypatch: pytest.MonkeyPatc
         return result
 
     monkeypatch.setattr(NUMPY.batch_norm.BatchNorm, "backward", wrong)
-    found = check_layered_gradients(NUMPY, "residual block")
+    found = check_gradients(NUMPY, *NETWORKS["residual block"], name="residual block")
     assert not found.ok
     assert found.parameter in ("layer 2, BatchNorm: gamma", "layer 4.2, BatchNorm: gamma")
 
@@ -259,39 +250,39 @@ def test_a_layer_that_goes_wrong_in_a_network_is_named_with_its_number(monkeypat
     monkeypatch.setattr(NUMPY.convolution, "conv2d", nudged)
     pair = Pair(NUMPY, REFERENCE, "float64")
     problem = small_problems(pair, np.random.default_rng(0))[1]
-    found = failures(trace_layers(pair, problem))
+    found = failures(trace_step(pair, problem))
     assert {(each.op, each.layer, each.index) for each in found} >= {("conv2d", "4.1", (1, 2, 3, 4))}
     assert {each.layer for each in found} == {"4.1", "4.4"}
 
 
 def shortcut_gradient_forgotten(monkeypatch: pytest.MonkeyPatch) -> str:
-    parts = contract.load_part(NUMPY.name, "parts")
-    right = parts.ResidualBlock.backward
+    block = NUMPY.network.ResidualBlock
+    right = block.backward
 
     def wrong(self: Any, grad: Any, way: Any) -> Any:
         given = grad.copy()
         return right(self, grad, way) - given
 
-    monkeypatch.setattr(parts.ResidualBlock, "backward", wrong)
+    monkeypatch.setattr(block, "backward", wrong)
     return "Network.gradients: weights"
 
 
 def statistics_changed(monkeypatch: pytest.MonkeyPatch) -> str:
-    layered = contract.load_part(NUMPY.name, "layered").LayeredNetwork
-    right = layered.gradients
+    network = NUMPY.network.Network
+    right = network.gradients
 
     def wrong(self: Any, *args: Any) -> Any:
         self.running_statistics[0][0] += 1e-3
         return right(self, *args)
 
-    monkeypatch.setattr(layered, "gradients", wrong)
+    monkeypatch.setattr(network, "gradients", wrong)
     return "running_statistics[0] after Network.gradients"
 
 
 def evaluation_by_the_batch(monkeypatch: pytest.MonkeyPatch) -> str:
-    layered = contract.load_part(NUMPY.name, "layered").LayeredNetwork
-    right = layered.outputs
-    monkeypatch.setattr(layered, "outputs", lambda self, x, masks=None, training=False: right(self, x, masks, True))
+    network = NUMPY.network.Network
+    right = network.outputs
+    monkeypatch.setattr(network, "outputs", lambda self, x, masks=None, training=False: right(self, x, masks, True))
     return "Network.outputs in evaluation"
 
 
@@ -302,7 +293,7 @@ def test_right_operations_that_are_put_together_wrongly_are_found(
     op = mistake(monkeypatch)
     pair = Pair(NUMPY, REFERENCE, "float32")
     problem = small_problems(pair, np.random.default_rng(0))[1]
-    assert op in {each.op for each in failures(whole_layered_step(pair, problem))}
+    assert op in {each.op for each in failures(whole_step(pair, problem))}
 
 
 # What the tolerances rest on
@@ -310,7 +301,8 @@ def test_right_operations_that_are_put_together_wrongly_are_found(
 
 def test_the_walk_and_the_network_of_the_reference_agree() -> None:
     pair = Pair(NUMPY, NUMPY, "float64")
-    for problem in small_problems(pair, np.random.default_rng(3)):
+    rng = np.random.default_rng(3)
+    for problem in (*small_problems(pair, rng), *stacks(pair, rng)):
         network = NUMPY.network.Network.from_parameters(
             problem.parameters, loss=problem.loss, dtype="float64", architecture=problem.architecture
         )

@@ -1,7 +1,7 @@
 """shared.checks.rungs: every rung of every ladder is compared, and a wrong one is found with its place."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 from shared import contract
 from shared.checks import rungs
 from shared.checks.pair import Pair
-from shared.checks.rungs import LARGE, RESIDENT, SIZES, SMALL_SIZES, normal, resident_steps, rung_checks, written
+from shared.checks.resident import LARGE, RUNS, resident_run
+from shared.checks.rungs import SIZES, SMALL_SIZES, normal, rung_checks, written
 from stage4_numba_cuda.backend import BACKEND
 from tests.wide import wide
 
@@ -114,8 +115,8 @@ def test_large_batches_are_checked_with_the_kernels_that_a_gpu_takes_for_them(mo
     monkeypatch.setattr(Kernel, "run", lambda kernel, *launch: (launched.append(kernel), run(kernel, *launch)))
     monkeypatch.setattr(tile_choice, "multiprocessors", lambda: 132)
     stage = contract.load_stage("stage4_numba_cuda")
-    for made in LARGE.values():
-        assert all(each.ok for each in resident_steps(Pair(stage, REFERENCE, "float32"), made))
+    for run in LARGE.values():
+        assert all(each.ok for each in resident_run(Pair(stage, REFERENCE, "float32"), run))
     blocked = contract.load_part(stage.name, "kernels.blocked")
     kernels = {"FORWARD_BYTES": (32, 64), "FORWARD_PARTIAL": (32,), "BACKWARD": (64,), "UPDATE": (32,)}
     assert {getattr(blocked, name)[side] for name, sides in kernels.items() for side in sides} <= set(launched)
@@ -139,7 +140,8 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
         "total": list(reductions.TOTAL_LADDER),
         "tensor cores": rounded,
         "step": list(stage.network.STEP_LADDER),
-        "resident": list(RESIDENT) + (list(LARGE) if contract.stage_facts(stage.name)["backend"] == "gpu" else []),
+        "outputs": ["replayed"],
+        "resident": list(RUNS) + (list(LARGE) if contract.stage_facts(stage.name)["backend"] == "gpu" else []),
     }
     in_float64 = {check.what for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES)}
     assert in_float64 == set(found) - {"tensor cores"}
@@ -157,30 +159,82 @@ def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
             assert comparison.ok, f"{check.what}, {check.rung}: {comparison}"
 
 
-def test_a_run_with_resident_data_agrees_with_stage_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = contract.load_stage("stage4_numba_cuda")
-    checks = [check for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES) if check.what == "resident"]
-    for check in checks:
-        assert all(comparison.ok for comparison in check.run()), check.rung
-    take = contract.load_part("stage4_numba_cuda", "resident").Resident.take
-    monkeypatch.setattr(
-        "stage4_numba_cuda.resident.Resident.take",
-        lambda self, first, rates, before: take(self, first, rates[:-1], before),
-    )
-    for check in checks:
-        assert not all(comparison.ok for comparison in check.run()), check.rung
+def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(launched: set[str]) -> None:
+    check_runs([name for name in RUNS if name != "dense layers, fused"], "float64")
+    assert {f"gather_{what}" for what in ("rows", "labels", "table", "moved", "targets")} <= launched
+    assert {"begin_step", "end_kept_step", "dropout_mask"} <= launched
 
 
 @wide  # the emulator compiles the persistent kernel for it
-def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(
+def test_resident_runs_are_checked_with_the_persistent_kernel(
     launched: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GROUNDUP_PERSISTENT", "1")  # the choice of a run on a GPU
-    for check in rung_checks(contract.load_stage("stage4_numba_cuda"), REFERENCE, "float32", SMALL_SIZES):
-        if check.what == "resident":
-            assert all(comparison.ok for comparison in check.run()), check.rung
-    picking = {"forward_bytes", "begin_step", "end_step", "gather_bytes", "gather_rows", "gather_labels"}
-    assert picking | {"persistent"} <= launched
+    check_runs(RUNS, "float32")
+    assert {"persistent", "forward_bytes", "gather_bytes", "begin_step", "end_step"} <= launched
+
+
+def check_runs(names: Iterable[str], dtype: str) -> None:
+    pair = Pair(contract.load_stage("stage4_numba_cuda"), REFERENCE, dtype)
+    for name in names:
+        found = resident_run(pair, RUNS[name])
+        assert all(comparison.ok for comparison in found), name
+        assert {comparison.op for comparison in found} >= {"losses", "trained weights", "trained bias"}
+
+
+@pytest.mark.parametrize("name", ["dense layers, graph", "images of any numbers"])
+def test_a_resident_run_that_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """With a step too few; with the dropout masks of later steps."""
+    pair, run = Pair(contract.load_stage("stage4_numba_cuda"), REFERENCE, "float64"), RUNS[name]
+    real = pair.stage.network.Network.resident
+
+    def changed(change: Callable[[int, list[float], int], tuple[int, list[float], int]]) -> None:
+        def resident(*arguments: Any) -> Any:
+            taken = real(*arguments)
+            take = taken.take
+            taken.take = lambda *given: take(*change(*given))
+            return taken
+
+        monkeypatch.setattr(pair.stage.network.Network, "resident", resident)
+
+    changed(lambda first, rates, before: (first, rates[:-1], before))
+    assert {each.op for each in resident_run(pair, run) if not each.ok} >= {"losses", "trained weights"}
+    changed(lambda first, rates, before: (first, rates, before + 4))
+    assert all(each.ok for each in resident_run(pair, run)) is not bool(run.architecture.dropouts())
+
+
+def test_a_step_that_leaves_its_statistics_alone_is_found() -> None:
+    def forgets(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> None:
+        before = [array.copy() for array in network.running_statistics]
+        network.train_step(x, y, optimizer, masks)
+        for array, values in zip(network.running_statistics, before, strict=True):
+            array[...] = values
+
+    ladder = {"right": lambda network, *arguments: network.train_step(*arguments), "forgets": forgets}
+    room: Any = SimpleNamespace(**vars(REFERENCE.network) | {"STEP_LADDER": ladder})
+    stage = dataclasses.replace(REFERENCE, network=room)
+    checks = rung_checks(stage, REFERENCE, "float64", SMALL_SIZES)
+    steps = {check.rung: check.run() for check in checks if check.what == "step"}
+    assert all(each.ok for each in steps["right"])
+    assert {each.op for each in steps["forgets"] if not each.ok} == {"trained running_mean", "trained running_var"}
+
+
+def test_outputs_that_go_on_with_old_numbers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = REFERENCE.network.Network
+    forward = network.forward
+    pair, names = Pair(REFERENCE, REFERENCE, "float64"), ("dense layers", "residual block")
+    right = list(rungs.replays(pair, names))
+    assert len(right) == 4
+    assert all(each.ok for each in right)
+
+    def kept(self: Any, x: Any) -> Any:
+        if not hasattr(self, "kept"):
+            self.kept = forward(self, x)
+        return self.kept
+
+    monkeypatch.setattr(network, "forward", kept)
+    stale = rungs.replays(pair, names)
+    assert [each.op for each in stale if not each.ok] == ["Network.forward after a step"] * 2
 
 
 def test_the_steps_of_stage_3_agree_with_stage_2(stage: contract.Stage) -> None:

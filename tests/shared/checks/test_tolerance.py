@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from shared.architectures import mlp, named
 from shared.checks.tolerance import C, compare, tolerance
-from shared.checks.trajectory import compare_parameters
+from shared.checks.trajectory import compare_parameters, longest_sum
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -108,23 +109,30 @@ def test_what_float32_cannot_hold_counts_as_infinite() -> None:
 
 
 def test_a_report_line_names_op_layer_index_values_and_tolerances() -> None:
-    line = str(compare("relu_backward", [[0.0, 2.0]], [[0.0, -2.0]], "float64", 1, layer=2, case="batch 1"))
+    line = str(compare("relu_backward", [[0.0, 2.0]], [[0.0, -2.0]], "float64", 1, layer="2", case="batch 1"))
     assert line.startswith("relu_backward, layer 2, index (0, 1): got 2, expected -2; ")
     assert line.endswith(" tolerances apart (batch 1)")
     assert str(compare("loss", 1.0, 1.0, "float64", 1)) == "loss: got 1, expected 1; 0 tolerances apart"
 
 
-def test_compare_parameters_names_the_parameter_and_grows_with_the_steps() -> None:
-    expected = [np.ones((9, 2)), np.ones(2), np.ones((2, 1)), np.ones(1)]
+def test_compare_parameters_names_the_parameter_and_grows_with_k() -> None:
+    expected, architecture = [np.ones((9, 2)), np.ones(2), np.ones((2, 1)), np.ones(1)], mlp([9, 2, 1])
     got = [p.copy() for p in expected]
     got[2][1, 0] += 1.5 * tolerance("float64", 16 * 9, 1.0)
-    (wrong,) = [c for c in compare_parameters(got, expected, "float64", steps=16) if not c.ok]
-    assert (wrong.op, wrong.layer, wrong.index) == ("trained parameters: W2", 2, (1, 0))
-    assert all(c.ok for c in compare_parameters(got, expected, "float64", steps=64))
+    (wrong,) = [c for c in compare_parameters(got, expected, architecture, "float64", 16 * 9) if not c.ok]
+    assert (wrong.op, wrong.layer, wrong.index) == ("trained weights", "3", (1, 0))
+    assert all(c.ok for c in compare_parameters(got, expected, architecture, "float64", 64 * 9))
 
 
-def test_compare_parameters_rejects_networks_of_other_depth() -> None:
-    with pytest.raises(ValueError, match="got 1 parameters but 2 are expected"):
-        compare_parameters([np.ones((1, 1))], [np.ones((1, 1)), np.ones(1)], "float64", steps=1)
-    with pytest.raises(ValueError, match="steps is 0"):
-        compare_parameters([], [], "float64", steps=0)
+def test_compare_parameters_rejects_networks_of_another_form() -> None:
+    one, two = [np.ones((1, 1))], [np.ones((1, 1)), np.ones(1)]
+    for got, expected in ((one, two), (one, one)):
+        message = f"got 1 arrays and {len(expected)} are expected, but the architecture has 2 parameters"
+        with pytest.raises(ValueError, match=message):
+            compare_parameters(got, expected, mlp([1, 1]), "float64", 1)
+
+
+def test_the_longest_sum_is_over_inputs_or_over_the_places_of_a_kernel_in_the_batch() -> None:
+    assert longest_sum(mlp([5, 7, 3]), 6) == 7
+    assert longest_sum(mlp([5, 7, 3]), 60) == 60
+    assert longest_sum(named("lenet5"), 2) == 2 * 28 * 28

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from shared import contract
+from shared.architectures import mlp
 from shared.data.datasets import Split
 from shared.training.checkpoints import load_checkpoint
 from shared.training.loop import TrainingResult, train
@@ -18,14 +19,14 @@ RNG = np.random.default_rng(7)
 Y = RNG.integers(0, 3, 50)
 DATA = Split((RNG.random((50, 4)) + np.eye(3, 4)[Y]).astype(np.float32), Y)
 TEST = Split(DATA.x[:20], DATA.y[:20])
-FULL = TrainingSettings(
-    epochs=4, batch_size=8, seed=3, validation=0.2, dropout=0.25, schedule=Schedule("cosine", warmup_epochs=1)
-)
+FULL = TrainingSettings(epochs=4, batch_size=8, seed=3, validation=0.2, schedule=Schedule("cosine", warmup_epochs=1))
 CONSTANT = replace(FULL, schedule=Schedule("constant", warmup_epochs=1))
 
 
-def make(stage: contract.Stage, dtype: str = "float64", seed: int = 1) -> tuple[Any, Any]:
-    network = stage.network.Network([4, 6, 5, 3], activation="tanh", seed=seed, dtype=dtype)
+def make(
+    stage: contract.Stage, dtype: str = "float64", seed: int = 1, dropout: float = 0.25, **options: Any
+) -> tuple[Any, Any]:
+    network = stage.network.Network(mlp([4, 6, 5, 3], "tanh", dropout), seed=seed, dtype=dtype, **options)
     return network, stage.optimizers.Adam(0.02)
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.architectures import Architecture
+from shared.architectures import Architecture, mlp
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import Split
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
@@ -23,8 +22,6 @@ from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from tests.shared.training.small_runs import assert_same_run, host, timeless
 from tests.stages import USABLE_STAGES
 
-STAGES = [name for name in USABLE_STAGES if find_spec(f"{name}.layered") is not None]
-STAGE = pytest.mark.parametrize("stage", STAGES, indirect=True)
 SHAPE = (1, 6, 6)
 ARCHITECTURE = Architecture(
     SHAPE,
@@ -75,7 +72,6 @@ def statistics(stage: contract.Stage, network: Any) -> list[np.ndarray]:
     return [np.array(stage.arrays.to_host(array)) for array in network.running_statistics]
 
 
-@STAGE
 @pytest.mark.parametrize("stop_after", [1, 4])
 def test_a_run_that_died_resumes_to_the_same_bits(stage: contract.Stage, stop_after: int, tmp_path: Path) -> None:
     whole = make(stage)
@@ -110,14 +106,14 @@ def test_a_run_that_died_resumes_to_the_same_bits(stage: contract.Stage, stop_af
 def test_all_stages_train_on_the_same_images_and_masks_to_the_same_network() -> None:
     """Augmentation, dropout by each layer's rate, and running statistics: any difference would grow over the steps."""
     trained = {}
-    for name in STAGES:
+    for name in USABLE_STAGES:
         stage = contract.load_stage(name)
         network, _ = make(stage)
         # Batch normalisation takes the mean away, so the bias before it has a gradient of rounding alone. Adam would
         # divide that by its own size.
         result = run(stage, (network, stage.optimizers.SGD(0.1, momentum=0.9)))
         trained[name] = host(stage, network), statistics(stage, network), result.epochs
-    expected = trained.pop(STAGES[0])
+    expected = trained.pop(USABLE_STAGES[0])
     for parameters, running, records in trained.values():
         for got, wanted in zip([*parameters, *running], [*expected[0], *expected[1]], strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-10)
@@ -136,8 +132,7 @@ def test_dropout_and_augmentation_change_the_training() -> None:
     assert len(losses) == 3
 
 
-@STAGE
-@pytest.mark.parametrize("reader", STAGES)
+@pytest.mark.parametrize("reader", USABLE_STAGES)
 def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader: str, tmp_path: Path) -> None:
     network, optimizer = make(stage)
     run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1))
@@ -158,35 +153,13 @@ def header(path: Path) -> dict[str, Any]:
     return about
 
 
-def test_a_stack_of_dense_layers_is_written_in_the_format_of_earlier_versions(tmp_path: Path) -> None:
+@pytest.mark.parametrize("architecture", [ARCHITECTURE, mlp([36, 4, 3], "tanh", 0.25)], ids=["layers", "dense"])
+def test_the_architecture_is_written(architecture: Architecture, tmp_path: Path) -> None:
     stage = contract.load_stage("numpy")
-    stack = Architecture(SHAPE, (Flatten(), Dense(4), Activate("tanh"), Dense(3)))
-    network = stage.network.Network(stack)
-    save_checkpoint(tmp_path / "c", stage, network)
+    save_checkpoint(tmp_path / "c", stage, make(stage, 1, architecture)[0])
     about = header(tmp_path / "c")
-    assert (about["format"], about["layer_sizes"], about["activation"]) == (1, [36, 4, 3], "tanh")
-    assert "architecture" not in about
-    save_checkpoint(tmp_path / "c", stage, make(stage)[0])
-    about = header(tmp_path / "c")
-    assert about["format"] == 2
-    assert Architecture.from_json(about["architecture"]) == ARCHITECTURE
-
-
-@pytest.mark.parametrize(
-    ("architecture", "message"),
-    [
-        (ARCHITECTURE, "this one drops at its own rates, 0.25, 0.5. Leave dropout out"),
-        (Architecture(SHAPE, (Conv(2, 3), Flatten(), Dense(3))), "has none"),
-    ],
-)
-def test_a_rate_of_dropout_beside_an_architecture_is_refused(
-    architecture: Architecture, message: str, tmp_path: Path
-) -> None:
-    stage = contract.load_stage("numpy")
-    settings = replace(SETTINGS, dropout=0.3)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        run(stage, make(stage, 1, architecture), tmp_path / "r", settings)
-    assert not (tmp_path / "r").exists()
+    assert about["format"] == 3
+    assert Architecture.from_json(about["architecture"]) == architecture
 
 
 @pytest.mark.parametrize(
@@ -230,9 +203,9 @@ def test_a_stack_of_dense_layers_is_augmented_alike_on_every_floor() -> None:
     trained = []
     for name in USABLE_STAGES:
         stage = contract.load_stage(name)
-        network = stage.network.Network([36, 5, 3], seed=1, dtype="float64")
+        network = stage.network.Network(mlp([36, 5, 3], dropout=0.25), seed=1, dtype="float64")
         optimizer = stage.optimizers.SGD(0.1, momentum=0.9)
-        run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1, dropout=0.25))
+        run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1))
         trained.append(host(stage, network))
     for parameters in trained[1:]:
         for got, expected in zip(parameters, trained[0], strict=True):

@@ -83,7 +83,7 @@ def test_the_gradients_are_those_of_the_last_step(name: str, tmp_path: Path) -> 
         stage = contract.load_stage(name)
     except contract.StageUnavailable as reason:
         pytest.skip(str(reason))
-    network, optimizer = make(stage)
+    network, optimizer = make(stage, dropout=0.0)
     kept = host(stage, network)
     once = TrainingSettings(epochs=1, batch_size=50, seed=3)
     train(stage, network, optimizer, DATA, once, saving=Saving(tmp_path), hooks=QUIET)

@@ -156,7 +156,7 @@ def test_a_run_of_one_stage_goes_on_in_another(tmp_path: Path) -> None:
 
 
 def _hinge(stage: contract.Stage) -> Any:
-    return stage.network.Network([4, 6, 5, 3], activation="tanh", loss="hinge", dtype="float64")
+    return make(stage, loss="hinge")[0]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def _hinge(stage: contract.Stage) -> Any:
     [
         ({"batch_size": 16}, "its batch size is 8, this run's is 16"),
         ({"seed": 4}, "its seed is 3, this run's is 4"),
-        ({"dropout": 0.5}, "its dropout is 0.25, this run's is 0.5"),
+        ({"network": lambda stage: make(stage, dropout=0.5)[0]}, "its dropout is 0.25, this run's is 0.5"),
         ({"validation": 0.5}, "its validation is 0.2, this run's is 0.5"),
         ({"schedule": Schedule("step", warmup_epochs=1)}, "its schedule is cosine, this run's is step"),
         ({"epochs": 9}, "its number of epochs, which the cosine schedule depends on, is 4, this run's is 9"),

@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 
 from shared import contract
-from shared.architectures import Architecture
+from shared.architectures import Architecture, mlp
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.training import checkpoint_file
 from shared.training.checkpoint_file import Stored
@@ -35,10 +35,8 @@ SMALL = Architecture(
     ),
 )
 ABOUT: dict[str, Any] = {
-    "format": 2,
+    "format": 3,
     "stage": "stage2_numpy",
-    "layer_sizes": [16, 3],
-    "activation": "relu",
     "loss": "softmax_cross_entropy",
     "dtype": "float32",
     "architecture": SMALL.to_json(),
@@ -74,6 +72,22 @@ def test_the_unchanged_file_opens(tmp_path: Path) -> None:
     assert restore_optimizer(contract.load_stage("numpy"), checkpoint).state()["steps"] == 2
 
 
+def test_a_file_of_format_2_opens_as_well(tmp_path: Path) -> None:
+    about = ABOUT | {"format": 2, "layer_sizes": [16, 3], "activation": "relu"}
+    assert load_checkpoint(forged(tmp_path / "c", about)).architecture == SMALL
+
+
+@pytest.mark.parametrize("progress", [{}, {"settings": {"dropout": 0.25}}])
+def test_a_file_of_format_1_opens_with_the_dropout_of_its_run(progress: dict[str, Any], tmp_path: Path) -> None:
+    stack = mlp([4, 3, 2], "tanh", 0.25 if progress else 0.0)
+    about = {key: value for key, value in ABOUT.items() if key != "architecture"} | {"optimizer": None}
+    about |= {"format": 1, "layer_sizes": [4, 3, 2], "activation": "tanh", "progress": progress}
+    tensors = {f"parameters.{i}": np.ones(shape, "f4") for i, shape in enumerate(stack.parameter_shapes())}
+    checkpoint = load_checkpoint(forged(tmp_path / "c", about, tensors))
+    assert checkpoint.architecture == stack
+    assert checkpoint.activation == "tanh"
+
+
 def at(*path: Any, value: Any) -> Callable[[Any], None]:
     def change(about: Any) -> None:
         for key in path[:-1]:
@@ -86,16 +100,11 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (at("format", value=3), "has checkpoint format 3, this version of groundup reads formats 1 and 2"),
+        (at("format", value=4), "has checkpoint format 4, this version of groundup reads formats 1 to 3; open it with"),
         (at("format", value=True), "has checkpoint format True"),
-        (at("format", value=1), "parameters.0 is .*, but the network says"),
         (at("stage", value="stage9"), "stage: expected one of stage1_pure_python"),
         (at("loss", value=["hinge"]), "loss: expected one of mean_squared_error"),
         (at("dtype", value="float16"), "dtype: expected one of float32, float64, got 'float16'"),
-        (at("activation", value=None), "activation: expected one of"),
-        (at("layer_sizes", value=[16]), "layer_sizes: expected two or more sizes"),
-        (at("layer_sizes", value=[16, -3]), "layer_sizes: expected two or more sizes of at least 1"),
-        (at("layer_sizes", value=[16, 4]), r"layer_sizes: expected \[16, 3\], as the architecture has it, got \[16, 4"),
         (at("progress", value=7), "progress: expected an object, got 7"),
         (at("architecture", value=None), "architecture: expected an object with input_shape and layers, got None"),
         (at("architecture", "layers", 0, "kind", value="Exec"), "layer 1: expected a kind of Conv"),
@@ -182,7 +191,7 @@ def test_tensors_that_are_not_the_network_s_are_refused(
 
 def test_a_variance_of_0_and_means_below_it_open(tmp_path: Path) -> None:
     two = Architecture((3,), (BatchNorm(), BatchNorm(), Dense(1)))
-    about = ABOUT | {"layer_sizes": [3, 1], "architecture": two.to_json(), "optimizer": None}
+    about = ABOUT | {"architecture": two.to_json(), "optimizer": None}
     tensors = {f"parameters.{i}": np.ones(shape, "f4") for i, shape in enumerate(two.parameter_shapes())}
     tensors |= {f"running.{i}": np.full(3, -1.0 if i % 2 == 0 else 0.0, "f4") for i in range(4)}
     assert load_checkpoint(forged(tmp_path / "c", about, tensors)).running_statistics[2].tolist() == [-1.0] * 3
@@ -249,6 +258,10 @@ def test_junk_anywhere_in_the_header_opens_or_is_refused(tmp_path: Path) -> None
     assert refused > 100
 
 
+def stack_of(sizes: list[int]) -> dict[str, Any]:
+    return {"format": 1, "layer_sizes": sizes, "activation": "relu"}
+
+
 def layers(number: int, layer: dict[str, Any]) -> dict[str, Any]:
     return {"architecture": {"input_shape": [1, 28, 28], "layers": [layer] * number}}
 
@@ -257,10 +270,18 @@ def layers(number: int, layer: dict[str, Any]) -> dict[str, Any]:
     ("change", "message"),
     [
         (layers(200_000, {"kind": "BatchNorm"}), "expected at most 10,000 layers, got 200,000"),
-        ({"format": 1, "layer_sizes": [1] * 200_000}, "expected at most 10,000 sizes, got 200,000"),
-        ({"format": 1, "layer_sizes": [784, 100_000_000, 10]}, r"parameters.0 is .*, but the network says \(784, 1000"),
-        ({"format": 1, "layer_sizes": [10**400, 10]}, "layer_sizes: expected two or more sizes of at least 1"),
-        (layers(3, {"kind": "Conv", "out_channels": 10**9, "size": 1}), "layer_sizes: expected|more than 16,777,216"),
+        (stack_of([1] * 200_000), r"layer_sizes: expected a list of up to 10,000 sizes, got \[1, 1"),
+        (stack_of([784, 10_000_000, 10]), r"parameters.0 is .*, but the network says \(784, 1000"),
+        (stack_of([784, 100_000_000, 10]), "a layer's output has 100,000,000 numbers, more than 16,777,216"),
+        (stack_of([16]), r"layer_sizes: expected at least an input and an output size, got \[16\]"),
+        (stack_of([16, -3]), "layer_sizes: every size must be a whole number of at least 1, got -3"),
+        (stack_of([16, 3]) | {"activation": None}, "activation: expected one of identity"),
+        (stack_of([16, 4, 3]) | {"progress": {"settings": {"dropout": "x"}}}, "Dropout: expected a rate of at least 0"),
+        (layers(3, {"kind": "Conv", "out_channels": 10**9, "size": 1}), "more than 16,777,216"),
+        (
+            {"architecture": {"input_shape": [1, 28, 28], "layers": [{"kind": "BatchNorm"}]}},
+            r"its output is \(1, 28, 28\), an image",
+        ),
         (
             {"optimizer": {**ABOUT["optimizer"], "buffers": ["m"] * 200_000}},
             "buffers: expected up to 8 different names",

@@ -11,6 +11,7 @@ import numpy as np
 from groundup import inside, live
 from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.checkpoints.together import TOGETHER
+from shared.architectures import mlp
 from shared.checks import gradients
 from shared.contract import load_stage
 from shared.data.synthetic import spirals
@@ -21,6 +22,9 @@ from shared.training.settings import Hooks, TrainingSettings
 SPIRALS = 150
 
 UNITS = 8
+
+NETWORK = mlp((4, 5, 3, 3), "tanh")
+"""The network whose gradient is checked."""
 
 
 def checkpoint() -> list[Check]:
@@ -119,9 +123,10 @@ def _hidden(floor: Any, network: Any, x: np.ndarray) -> np.ndarray:
 def _wrong_gradient(tally: Tally) -> None:
     floor = load_stage("numpy")
     tally.trying("the gradient check of a right network")
-    right = gradients.check_gradients(floor, "tanh", "softmax_cross_entropy")
+    right = gradients.check_gradients(floor, NETWORK, "softmax_cross_entropy")
     tally.holds(right.ok, f"the check finds fault with a right gradient: {right}", cause=TOGETHER)
-    planted, name = 2, "W2"
+    planted = 2
+    name = NETWORK.parameters()[planted].name
 
     class Planted(floor.network.Network):  # type: ignore[name-defined]
         """A network that returns one layer's gradient with the wrong sign."""
@@ -133,7 +138,7 @@ def _wrong_gradient(tally: Tally) -> None:
 
     tally.trying(f"the gradient check of a network with the wrong sign in dL/d{name}")
     broken = replace(floor, network=SimpleNamespace(Network=Planted))
-    wrong = gradients.check_gradients(broken, "tanh", "softmax_cross_entropy")
+    wrong = gradients.check_gradients(broken, NETWORK, "softmax_cross_entropy")
     tally.holds(
         not wrong.ok and wrong.parameter == name,
         f"dL/d{name} has the wrong sign, and the check does not say so",

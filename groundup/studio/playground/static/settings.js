@@ -4,6 +4,7 @@
  * The names are those of groundup/studio/playground/settings.py, which checks them.
  */
 
+import { ACTIVATIONS } from "/static/common/activations.js";
 import { html } from "/static/common/draw.js";
 import { MISTAKES } from "/static/playground/mistakes.js";
 
@@ -32,7 +33,7 @@ const FIELDS = [
     ["xor", "XOR"], ["clouds", "two clouds"], ["circles", "circles"], ["spirals", "three spirals"], ["own", "my own points"], ["digits", "digits"]] },
   { name: "noise", label: "Noise", range: [0, 0.5], choices: numbers([0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5]) },
   { name: "samples", label: "Points", range: [20, 1000], choices: numbers([20, 50, 100, 200, 300, 500, 1000]) },
-  { name: "activation", label: "Activation", choices: words(["tanh", "relu", "leaky_relu", "sigmoid", "identity", "softmax"]) },
+  { name: "activation", label: "Activation", choices: words(Object.keys(ACTIVATIONS)) },
   { name: "loss", label: "Loss", choices: [
     ["softmax_cross_entropy", "cross-entropy, softmax"], ["sigmoid_cross_entropy", "cross-entropy, sigmoid"], ["mean_squared_error", "squared error"], ["hinge", "hinge"]] },
   { name: "initializer", label: "First weights", choices: [

@@ -27,14 +27,14 @@ const softmaxActivation = {
   },
 };
 
-/** By its name in the library, { forward(z, columns), backward(grad, z, output, columns) }. */
+/** By its name in shared/names.py, { forward(z, columns), backward(grad, z, output, columns) }; in the playground's order. */
 export const ACTIVATIONS = {
-  identity: elementwise((z) => z, () => 1),
+  tanh: elementwise(Math.tanh, (z, output) => 1 - output * output),
   // A comparison that NaN fails, so that NaN passes on, as on every floor.
   relu: elementwise((z) => (z <= 0 ? 0 : z), (z) => (z <= 0 ? 0 : 1)),
   leaky_relu: elementwise((z) => (z <= 0 ? LEAKY_SLOPE * z : z), (z) => (z > 0 ? 1 : LEAKY_SLOPE)),
   sigmoid: elementwise((z) => 1 / (1 + Math.exp(-z)), (z, output) => output * (1 - output)),
-  tanh: elementwise(Math.tanh, (z, output) => 1 - output * output),
+  identity: elementwise((z) => z, () => 1),
   softmax: softmaxActivation,
 };
 

@@ -93,7 +93,7 @@ def test_dead_neurons_are_those_that_no_sample_moves() -> None:
 
 def test_the_gradient_norms_are_those_of_each_layers_weights() -> None:
     playground = trained(Settings(), 1)
-    norms = [np.linalg.norm(layer.grad_weights) for layer in playground.network.layers]
+    norms = [np.linalg.norm(each) for each in playground.network.layer_gradients[::2]]
     assert picture(playground)["gradients"] == pytest.approx(norms)
     assert picture(Playground(Settings()))["gradients"] == []
 

@@ -159,7 +159,6 @@ def test_a_process_reads_a_request_and_writes_one_line(
 
 
 def test_what_further_steps_of_stage_3_hold_has_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "can_take", lambda stage, case: True)
     asked = answers(monkeypatch, {"stage2_numpy": {"held": 5}, "stage3_c": {"held": 4, "growth": 0}})
     stages = [fake_stage({}), fake_stage({}, "stage3_c")]
     rows = list(memory.memory_rows(stages, cases=model_cases("lenet5", [32]), threads=1))

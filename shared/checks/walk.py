@@ -18,12 +18,12 @@ import numpy as np
 from shared import layers
 from shared.checks.batch_norm_ops import MOMENTUM, norm_scales
 from shared.checks.convolution_ops import backward_scales, forward_scale
-from shared.checks.layered_problems import LayeredProblem
 from shared.checks.ops import FEW
 from shared.checks.pair import Pair
 from shared.checks.pooling_ops import max_pool_back_scale
+from shared.checks.problems import Problem
 from shared.checks.scales import activation_scale, loss_scales, slope_scale
-from shared.contract import LABEL_LOSSES
+from shared.names import LABEL_LOSSES
 from shared.windows import as_pair
 
 Rule = tuple[float, Any]
@@ -74,7 +74,7 @@ class Walk:
 
 
 def walk(
-    pair: Pair, problem: LayeredProblem, masks: bool, training: bool = True, noise: np.random.Generator | None = None
+    pair: Pair, problem: Problem, masks: bool, training: bool = True, noise: np.random.Generator | None = None
 ) -> Walk:
     """One step on the problem's first batch.
 
@@ -85,7 +85,7 @@ def walk(
     return _Walker(pair, problem, masks, training, noise).step()
 
 
-def noise_of(pair: Pair, problem: LayeredProblem, masks: bool, training: bool) -> dict[str, float]:
+def noise_of(pair: Pair, problem: Problem, masks: bool, training: bool) -> dict[str, float]:
     """Name in `Walk.results` -> the distance that rounding may explain, in units of the dtype's eps.
 
     A sum of absolute values through a whole network, as dense networks use it, becomes useless with depth: every layer
@@ -113,7 +113,7 @@ class _NoNoise(np.random.Generator):
 
 class _Walker:
     def __init__(
-        self, pair: Pair, problem: LayeredProblem, masks: bool, training: bool, noise: np.random.Generator | None
+        self, pair: Pair, problem: Problem, masks: bool, training: bool, noise: np.random.Generator | None
     ) -> None:
         self.pair, self.problem, self.training, self.noise = pair, problem, training, noise
         self.parameters, self.running = iter(problem.parameters), iter(problem.running)

@@ -1,0 +1,417 @@
+"""What a network is on every floor: its arguments, its architecture, the checks of what comes in, the order of calls.
+
+    outputs, forward         check x and the masks, then the stage's `_forward`
+    loss                     the same, then the loss
+    gradients, train_step    check x, y and the masks, then the stage's `_step`: forward, loss, backward, optimizer
+    predict                  the stage's `_classes` of the last outputs
+
+The mathematics is in the stages. A stage derives its `Network` from `NetworkBase` and gives
+
+    losses, kinds      its room of losses, and its class for each kind of layer
+    _asarray           numbers as its own array, for parameters and running statistics
+    _forward, _step    the passes
+    _classes           the class of each row of outputs
+
+and, where it differs from the default,
+
+    _as_input, _shape, _reshaped, _own_copy, _put_back    its arrays, which are not like NumPy's
+    _loss_of, _checked_labels                             its losses
+    _last_outputs, _checked_step                          its faster ways (stages 3 and 4)
+
+This module uses only the standard library, so that stage 1 can import it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from shared import layers
+from shared.architectures import Architecture, mlp
+from shared.initialize import initialize_parameters
+from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES, check_dtype, check_name
+
+Array = Any
+"""A stage's own array."""
+
+Shape = tuple[int, ...]
+
+
+class NetworkBase:
+    """A network: a list of parts, one for each layer of its architecture, and a loss at the end.
+
+    layer_sizes: [in_features, hidden, …, out_features], which means the architecture `mlp(layer_sizes, activation)`, or
+        an Architecture (shared/architectures.py), whose last layer's output must be (classes,)
+    activation: between the dense layers, one of shared.names.ACTIVATIONS; an Architecture has its own
+    loss: one of shared.names.LOSSES
+    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
+    dtype: "float32" or "float64"; inputs of another dtype are converted
+
+    architecture: the network's form as data
+    layers: the parts, one for each layer of the architecture
+    layer_sizes: of an `mlp` its sizes; of any other architecture [numbers of one input, classes]
+    activation: of an `mlp`; "" for any other architecture, whose layers name their own
+    loss_name, dtype: as above
+    Raises ValueError for an unknown name, impossible sizes or an architecture that ends in an image.
+
+    x is (batch, numbers of one input) or (batch, channels, height, width). `train_step` and `gradients` use the
+    statistics of the batch itself in batch normalisation; the other methods use the running ones unless told otherwise.
+    Only `train_step`, and `forward` and `outputs` with training=True, change the running statistics.
+    """
+
+    losses: Any
+    """The stage's room of losses: for each name the loss, and `{name}_backward`."""
+
+    kinds: ClassVar[Mapping[type[Any], type[Any]]]
+    """The stage's class for each kind of layer in shared.layers.
+
+    Conv: (weights, bias, stride, padding); Dense: (weights, bias); BatchNorm: (gamma, beta, running_mean, running_var);
+    Residual: (parts); MaxPool, AveragePool and Activate: (layer); Flatten and Dropout: ()
+    """
+
+    def __init__(
+        self,
+        layer_sizes: Sequence[int] | Architecture,
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        if isinstance(layer_sizes, Architecture):
+            architecture = layer_sizes
+            architecture.check_activation(activation)
+        else:
+            check_name("unknown activation", activation, ACTIVATIONS)
+            architecture = mlp(layer_sizes, activation)
+        parameters = initialize_parameters(architecture, initializer, seed)
+        self._build(architecture, activation, loss, dtype, parameters, None)
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Sequence[Any],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        dtype: str = "float32",
+        architecture: Architecture | None = None,
+        running_statistics: Sequence[Any] | None = None,
+    ) -> Any:
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype.
+
+        architecture: if it is given, the parameters are in the order of its `parameters()`, and it decides about the
+            activation; None: an `mlp` with this activation, whose sizes are those of the weights
+        running_statistics: [mean, variance, …] of the architecture's batch normalisations; None: mean 0, variance 1
+        """
+        check_dtype("Network", dtype)
+        network = cls.__new__(cls)
+        if architecture is None:
+            check_name("unknown activation", activation, ACTIVATIONS)
+            _check_pairs(parameters)
+            shapes = [network._shape(network._asarray(weights, dtype)) for weights in parameters[::2]]
+            architecture = mlp(_chained_sizes(shapes), activation)
+        else:
+            architecture.check_activation(activation)
+        network._build(architecture, activation, loss, dtype, parameters, running_statistics)
+        return network
+
+    def _build(
+        self,
+        architecture: Architecture,
+        activation: str,
+        loss: str,
+        dtype: str,
+        parameters: Sequence[Any],
+        running_statistics: Sequence[Any] | None,
+    ) -> None:
+        """Check everything and make the parts. A stage that keeps more calls this first, in a `_build` of its own."""
+        check_name("unknown loss", loss, LOSSES)
+        check_dtype("Network", dtype)
+        if len(architecture.output_shape) != 1:
+            raise ValueError(
+                f"Network: the last layer's output is {architecture.output_shape}, an image; "
+                "a network ends in (classes,), so Flatten() and Dense(classes) must come last"
+            )
+        self.architecture, self.loss_name, self.dtype = architecture, loss, dtype
+        ends = [math.prod(architecture.input_shape), *architecture.output_shape]
+        self._input_shapes = (architecture.input_shape, (ends[0],))
+        self.layer_sizes, self.activation = ends, ""
+        if stack := architecture.as_mlp():
+            self.layer_sizes, self.activation = stack.sizes, activation if len(stack.sizes) == 2 else stack.activation
+        self._loss = getattr(self.losses, loss)
+        self._loss_backward = getattr(self.losses, f"{loss}_backward")
+        names = [parameter.name for parameter in architecture.parameters()]
+        arrays = self._fitting("parameters", parameters, architecture.parameter_shapes(), names)
+        shapes = architecture.running_shapes()
+        if running_statistics is None:
+            running_statistics = [[float(i % 2)] * channels for i, (channels,) in enumerate(shapes)]
+        names = [f"{('mean', 'variance')[i % 2]} {i // 2 + 1}" for i in range(len(shapes))]
+        statistics = self._fitting("running_statistics", running_statistics, shapes, names)
+        self._trained: list[Any] = []
+        """The parts with parameters, in order; those in residual blocks, too."""
+        self._normalising: list[Any] = []
+        """Those of them that are batch normalisations."""
+        self._places: list[tuple[Any, str]] = []
+        """For each parameter its part, and its attribute there."""
+        self._grad_places: list[tuple[Any, str]] = []
+        """The same for its gradient."""
+        self.layers = self._parts(architecture.layers, iter(arrays), iter(statistics))
+
+    def _fitting(self, what: str, values: Any, shapes: Sequence[Shape], names: Sequence[str]) -> list[Array]:
+        """The values as arrays, or an error that names the first one that does not fit."""
+        if not hasattr(values, "__len__"):
+            raise TypeError(f"{what}: expected a list of {len(shapes)} arrays, got {type(values).__name__}")
+        if len(values) != len(shapes):
+            raise ValueError(f"{what}: the architecture has {len(shapes)} arrays, got {len(values)}")
+        arrays = [self._asarray(array, self.dtype) for array in values]
+        for array, shape, name in zip(arrays, shapes, names, strict=True):
+            if self._shape(array) != shape:
+                raise ValueError(f"{what}: {name} is {self._shape(array)}, expected {shape}")
+        return arrays
+
+    def _parts(
+        self, chosen: Sequence[layers.Layer], parameters: Iterator[Array], statistics: Iterator[Array]
+    ) -> list[Any]:
+        """The parts for these layers, each with the next of the parameters and running statistics."""
+        parts = []
+        for layer in chosen:
+            kind = self.kinds[type(layer)]
+            if isinstance(layer, layers.Conv):
+                part = kind(next(parameters), next(parameters), layer.stride, layer.padding)
+            elif isinstance(layer, layers.Dense):
+                part = kind(next(parameters), next(parameters))
+            elif isinstance(layer, layers.BatchNorm):
+                part = kind(next(parameters), next(parameters), next(statistics), next(statistics))
+                self._normalising.append(part)
+            elif isinstance(layer, layers.Residual):
+                part = kind(self._parts(layer.layers, parameters, statistics))
+            else:
+                part = kind() if isinstance(layer, layers.Flatten | layers.Dropout) else kind(layer)
+            if names := PARAMETER_NAMES.get(type(layer)):
+                self._trained.append(part)
+                self._places += [(part, name) for name in names]
+                self._grad_places += [(part, f"grad_{name}") for name in names]
+            parts.append(part)
+        return parts
+
+    # ---- what a network has
+
+    @property
+    def parameters(self) -> list[Array]:
+        """The network's own arrays in the order of `architecture.parameters()`; an optimizer changes them in place."""
+        return [getattr(part, name) for part, name in self._places]
+
+    @property
+    def layer_gradients(self) -> list[Array]:
+        """The parts' own gradients in the order of `parameters`; the next step replaces them or writes over them."""
+        return [getattr(part, name) for part, name in self._grad_places]
+
+    @property
+    def running_statistics(self) -> list[Array]:
+        """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
+        return [array for part in self._normalising for array in (part.running_mean, part.running_var)]
+
+    # ---- what a network does
+
+    def forward(self, x: Any, dropout_masks: Sequence[Any] | None = None, training: bool = False) -> Array:
+        """x -> the last layer's raw outputs (batch, classes).
+
+        dropout_masks: None, or one array (batch, numbers of one sample) for each Dropout layer, of 0 and 1 / (1 - rate)
+        training: whether batch normalisation uses the batch's own statistics, and changes the running ones
+        """
+        return self._own_copy(self._last_outputs(*self._checked_input(x, dropout_masks), training, tracking=True))
+
+    def outputs(self, x: Any, dropout_masks: Sequence[Any] | None = None, training: bool = False) -> list[Array]:
+        """The output of every layer of the architecture, in order; a residual block is one layer."""
+        checked = self._checked_input(x, dropout_masks)
+        with self._statistics_put_back(always=False):
+            return [self._own_copy(output) for output in self._forward(*checked, training)]
+
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None = None, training: bool = False) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
+
+        training: whether batch normalisation uses the batch's own statistics; the running ones stay as they are
+        """
+        x, masks = self._checked_input(x, dropout_masks)
+        targets = self._checked_targets(y, self._shape(x)[0])
+        return self._loss_of(self._last_outputs(x, masks, training, tracking=False), targets)
+
+    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None = None) -> list[Array]:
+        """dL/dparameter for every parameter, in the order of `parameters`, by the batch's own statistics."""
+        self._checked_step(x, y, None, dropout_masks)
+        return [self._own_copy(grad) for grad in self.layer_gradients]
+
+    def train_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None = None) -> float:
+        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        if not hasattr(optimizer, "step"):
+            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
+        return self._checked_step(x, y, optimizer, dropout_masks)
+
+    def predict(self, x: Any) -> Any:
+        """The class of each sample: the column of its largest output. With a single output column, 1 where it
+        is above 0 (for mean_squared_error: above 0.5), else 0."""
+        outputs = self._last_outputs(*self._checked_input(x, None), training=False, tracking=False)
+        return self._classes(outputs, 0.5 if self.loss_name == "mean_squared_error" else 0.0)
+
+    # ---- the passes, which a stage gives
+
+    def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
+        """x (batch, *input_shape) through the parts: the output of each."""
+        raise NotImplementedError
+
+    def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
+        """Forward and backward in training, and a step of the optimizer unless it is None. Returns the loss before it.
+
+        Afterwards the parts with parameters have their gradients.
+        """
+        raise NotImplementedError
+
+    def _last_outputs(self, x: Array, masks: Sequence[Array] | None, training: bool, tracking: bool) -> Array:
+        """The outputs of the last layer. tracking: whether training changes the running statistics.
+
+        A stage whose plan computes only these, and can leave the running statistics alone, overrides it.
+        """
+        if not training:
+            return self._forward(x, masks, training)[-1]
+        with self._statistics_put_back(always=not tracking):
+            return self._forward(x, masks, training)[-1]
+
+    def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
+        """`_step` after all checks; afterwards the running statistics are as before, unless the optimizer took a step.
+
+        A stage with a ladder of steps, whose rungs check what they are given themselves, overrides it.
+        """
+        x, y, masks = self.checked(x, y, dropout_masks)
+        with self._statistics_put_back(always=optimizer is None):
+            return self._step(x, y, optimizer, masks)
+
+    def _classes(self, outputs: Array, threshold: float) -> Any:
+        """The column of the largest number of each row; of a single column, 1 where it is above the threshold."""
+        raise NotImplementedError
+
+    def _loss_of(self, outputs: Array, targets: Any) -> float:
+        loss: float = self._loss(outputs, targets)
+        return loss
+
+    # ---- a stage's arrays; where nothing else is said, they are like NumPy's
+
+    def _asarray(self, values: Any, dtype: str) -> Array:
+        """The values as an array of the stage, as its function `asarray` makes it."""
+        raise NotImplementedError
+
+    def _as_input(self, values: Any) -> Array:
+        """x, targets or a mask as an array whose shape can be checked."""
+        return self._asarray(values, self.dtype)
+
+    def _shape(self, array: Array) -> Shape:
+        shape: Shape = array.shape
+        return shape
+
+    def _reshaped(self, array: Array, shape: Shape, /) -> Array:
+        return array.reshape(shape)
+
+    def _own_copy(self, array: Array) -> Array:
+        """The caller's to keep: no later call may change it."""
+        return array.copy()
+
+    def _put_back(self, array: Array, values: Array) -> None:
+        """Write the values that a running statistic had before."""
+        if array.flags.writeable:  # one that is not was the error, and holds what it held
+            array[...] = values
+
+    # ---- the checks of what comes in
+
+    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Any, list[Array] | None]:
+        """x as (batch, *input_shape), y and the masks, or an error that says what is wrong with them."""
+        x, masks = self._checked_input(x, dropout_masks)
+        return x, self._checked_targets(y, self._shape(x)[0]), masks
+
+    def _checked_input(self, x: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, list[Array] | None]:
+        x = self._as_input(x)
+        shape, expected = self._shape(x), self.architecture.input_shape
+        if shape[1:] not in self._input_shapes:
+            images = f" or (batch, {', '.join(map(str, expected))})" if len(expected) == 3 else ""
+            raise ValueError(f"Network: x is {shape}, expected (batch, {math.prod(expected)}){images}")
+        if shape[1:] != expected:
+            x = self._reshaped(x, (shape[0], *expected))
+        return x, None if dropout_masks is None else self._checked_masks(dropout_masks, shape[0])
+
+    def _checked_masks(self, dropout_masks: Any, rows: int) -> list[Array]:
+        if not hasattr(dropout_masks, "__len__"):
+            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
+        sizes = [size for size, _ in self.architecture.dropouts()]
+        if len(dropout_masks) != len(sizes):
+            raise ValueError(
+                f"dropout_masks: expected {len(sizes)}, one for each Dropout layer, got {len(dropout_masks)}"
+            )
+        masks = [self._as_input(mask) for mask in dropout_masks]
+        for i, (mask, size) in enumerate(zip(masks, sizes, strict=True), start=1):
+            if self._shape(mask) != (rows, size):
+                raise ValueError(f"dropout_masks: mask {i} is {self._shape(mask)}, expected {(rows, size)}")
+        return masks
+
+    def _checked_targets(self, y: Any, rows: int) -> Any:
+        """The labels of `rows` samples, or targets shaped like their outputs."""
+        shape = (rows, *self.architecture.output_shape)
+        if self.loss_name in LABEL_LOSSES:
+            return self._checked_labels(y, *shape)
+        targets = self._as_input(y)
+        given = self._shape(targets)
+        if len(given) != 2:
+            raise ValueError(
+                f"{self.loss_name}: targets: expected 2 dimensions (rows, columns), got {len(given)} with shape {given}"
+            )
+        if given != shape:
+            outputs = "logits" if self.loss_name == "sigmoid_cross_entropy" else "outputs"
+            raise ValueError(
+                f"{self.loss_name}: targets is {given} but {outputs} is {shape}; they must have the same shape"
+            )
+        return targets
+
+    def _checked_labels(self, labels: Any, rows: int, classes: int) -> Any:
+        """The labels, checked; as they are, where the stage's losses check them anyway."""
+        return labels
+
+    def _statistics_put_back(self, always: bool) -> _StatisticsPutBack:
+        """A `with` block, after which the running statistics are what they were: always, or only after an error."""
+        return _StatisticsPutBack(self, always)
+
+
+class _StatisticsPutBack:
+    def __init__(self, network: NetworkBase, always: bool) -> None:
+        self._network, self._always = network, always
+        self._before = [(array, network._own_copy(array)) for array in network.running_statistics]
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._always or kind is not None:
+            for array, values in self._before:
+                self._network._put_back(array, values)
+
+
+PARAMETER_NAMES: dict[type[Any], tuple[str, ...]] = {
+    layers.Conv: ("weights", "bias"),
+    layers.Dense: ("weights", "bias"),
+    layers.BatchNorm: ("gamma", "beta"),
+}
+"""The attributes of a part that training changes, in order. Each has its gradient beside it, as `grad_weights`."""
+
+
+def _check_pairs(parameters: Any) -> None:
+    if not hasattr(parameters, "__len__"):
+        raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
+    if len(parameters) < 2 or len(parameters) % 2:
+        raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
+
+
+def _chained_sizes(weights: Sequence[Shape]) -> list[int]:
+    """[in_features, hidden, …, out_features] from the shapes of the weights."""
+    for i, (shape, following) in enumerate(pairwise(weights), start=1):
+        if shape[-1] != following[0]:
+            raise ValueError(
+                f"parameters: layer {i} has {shape[-1]} outputs but layer {i + 1} takes {following[0]} inputs"
+            )
+    return [weights[0][0], *(shape[-1] for shape in weights)]

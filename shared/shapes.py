@@ -1,0 +1,86 @@
+"""Which shapes fit together in the rooms of every floor, and what is said when they do not.
+
+A floor asks with the shapes of its own arrays, so a mistake gets the same sentence on all of them. Each function raises
+ValueError, and says the shape that came and the shape that was expected.
+This module uses only the standard library, so that every floor can import it.
+"""
+
+from __future__ import annotations
+
+Shape = tuple[int, ...]
+
+
+def check_same(function: str, **shapes: Shape) -> None:
+    """All shapes are that of the first one."""
+    (first, expected), *others = shapes.items()
+    for name, shape in others:
+        if shape != expected:
+            raise ValueError(f"{function}: {name} is {shape} but {first} is {expected}; they must have the same shape")
+
+
+def check_dense(weights: Shape, bias: Shape) -> None:
+    """weights are (in_features, out_features), bias is (out_features,)."""
+    if len(weights) != 2:
+        raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape {weights}")
+    if bias != weights[1:]:
+        raise ValueError(
+            f"Dense: bias is {bias} but weights are {weights}; expected one bias for each output, ({weights[1]},)"
+        )
+
+
+def check_dense_input(x: Shape, weights: Shape) -> None:
+    """x is (batch, in_features)."""
+    if x[1] != weights[0]:
+        raise ValueError(
+            f"Dense.forward: x is {x} but weights are {weights}; x's columns must equal the layer's in_features"
+        )
+
+
+def check_grad_output(function: str, grad_output: Shape, expected: Shape, whose: str) -> None:
+    """grad_output has the shape of what it is the gradient of. whose: "forward's output"."""
+    if grad_output != expected:
+        raise ValueError(f"{function}: grad_output is {grad_output}, expected {expected}, the shape of {whose}")
+
+
+def check_kernels(function: str, weights: Shape, bias: Shape) -> None:
+    """weights are (out_channels, in_channels, kh, kw), bias is (out_channels,)."""
+    if bias != weights[:1]:
+        raise ValueError(
+            f"{function}: bias is {bias} but weights are {weights}; "
+            f"expected one bias for each output channel, ({weights[0]},)"
+        )
+
+
+def check_channels(function: str, x: Shape, weights: Shape) -> None:
+    """x is (batch, in_channels, rows, columns)."""
+    if x[1] != weights[1]:
+        raise ValueError(
+            f"{function}: x is {x} but weights are {weights}; x's channels must equal weights' in_channels"
+        )
+
+
+def check_indices(function: str, indices: Shape, grad_output: Shape, input_shape: Shape) -> None:
+    """There is an index for each number of grad_output, whose batch and channels are those of the input."""
+    check_same(function, grad_output=grad_output, indices=indices)
+    if grad_output[:2] != input_shape[:2]:
+        raise ValueError(
+            f"{function}: grad_output is {grad_output} but input_shape is {input_shape}; "
+            "batch and channels must be the same"
+        )
+
+
+def check_normalised(x: Shape) -> None:
+    """x is (batch, channels) or (batch, channels, rows, columns)."""
+    if len(x) not in (2, 4):
+        raise ValueError(
+            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
+            f"got {len(x)} with shape {x}"
+        )
+
+
+def check_one_a_channel(name: str, vector: Shape, x: Shape) -> None:
+    """There is one number for each channel of x."""
+    if vector != x[1:2]:
+        raise ValueError(
+            f"batch_norm: {name} is {vector} but x is {x}; expected one number for each channel, ({x[1]},)"
+        )

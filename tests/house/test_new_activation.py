@@ -1,0 +1,233 @@
+"""An activation is added in the source files that CONTRIBUTING.md lists, and then every stage computes and checks it.
+
+Softplus, log(1 + exp(z)), is added to a copy of what the stages need. Its derivative is 1 - exp(-output).
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.machine.processes import ROOT
+from tests.stages import REASONS, STAGE_PARAMS, USABLE_STAGES
+from tests.wide import wide
+
+MOST_FILES = 8
+COPIED = ("shared", "cuda_emulator", "stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda")
+
+STAGE_1 = '''\
+def softplus(z: Matrix) -> Matrix:
+    """log(1 + exp(z)). Same as torch.nn.functional.softplus."""
+    matrix_shape("softplus: z", z)
+    return [[max(v, 0.0) + math.log1p(math.exp(-abs(v))) for v in row] for row in z]
+
+
+def softplus_backward(grad_output: Matrix, z: Matrix, output: Matrix) -> Matrix:
+    """The slope is 1 - exp(-p), p being the output."""
+    check_same_shape("softplus_backward", grad_output=grad_output, z=z, output=output)
+    return [
+        [-g * math.expm1(-p) for g, p in zip(g_row, p_row, strict=True)]
+        for g_row, p_row in zip(grad_output, output, strict=True)
+    ]
+
+
+'''
+
+STAGE_2 = '''\
+def softplus(z: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
+    """log(1 + exp(z)). Same as torch.nn.functional.softplus."""
+    z = as_matrix("softplus: z", z)
+    return np.logaddexp(z, 0, out=output_like("softplus", out, z.shape, z.dtype, z=z))
+
+
+def softplus_backward(
+    grad_output: Array, z: Array, output: Array, out: Array | None = None, scratch: Scratch | None = None
+) -> Array:
+    """The slope is 1 - exp(-p), p being the output."""
+    given = {"grad_output": grad_output, "z": z, "output": output}
+    grad_output, z, output = as_same_shape("softplus_backward", **given)
+    out = np.negative(output, out=output_like("softplus_backward", out, z.shape, z.dtype, **given))
+    np.expm1(out, out=out)
+    out *= grad_output
+    return np.negative(out, out=out)
+
+
+'''
+
+LATER_STAGES = '''\
+def softplus(z: Array, out: Array | None = None) -> Array:
+    """log(1 + exp(z)). Same as torch.nn.functional.softplus."""
+    return _forward("softplus", z, out)
+
+
+def softplus_backward(grad_output: Array, z: Array, output: Array, out: Array | None = None) -> Array:
+    """The slope is 1 - exp(-p), p being the output."""
+    return _backward("softplus", grad_output, z, output, out)
+
+
+'''
+
+C = """\
+/* log(1 + exp(z)). Same as torch.nn.functional.softplus. */
+void NAME(softplus)(size_t rows, size_t columns, const real *z, real *output) {
+    for (size_t i = 0; i < rows * columns; i++)
+        output[i] = (z[i] > 0 ? z[i] : 0) + REAL_FUNCTION(log1p)(REAL_FUNCTION(exp)(z[i] > 0 ? -z[i] : z[i]));
+}
+
+/* The slope is 1 - exp(-p), p being the output. */
+void NAME(softplus_backward)(size_t rows, size_t columns, const real *grad_output, const real *z, const real *output,
+                             real *grad_z) {
+    (void)z;
+    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = -grad_output[i] * REAL_FUNCTION(expm1)(-output[i]);
+}
+
+"""
+
+DEVICE_FUNCTIONS = """\
+@cuda.jit(device=True)
+def softplus_of(z):
+    return max(z, type(z)(0)) + math.log1p(math.exp(-abs(z)))
+
+
+@cuda.jit(device=True)
+def softplus_back(grad_output, output):
+    return -grad_output * math.expm1(-output)
+
+
+"""
+
+KERNELS = """\
+softplus = forward_kernel("softplus", softplus_of)
+softplus_backward = backward_kernel("softplus_backward", softplus_back)
+"""
+
+EDITS = {
+    "shared/names.py": [
+        ('"tanh", "softmax")', '"tanh", "softplus", "softmax")'),
+        ('    "softmax": (5, 4)', '    "softplus": (6, 3),\n    "softmax": (5, 4)'),
+    ],
+    "stage1_pure_python/activations.py": [("\n\ndef softmax(z", f"\n\n{STAGE_1}def softmax(z")],
+    "stage2_numpy/activations.py": [("\n\ndef softmax(z", f"\n\n{STAGE_2}def softmax(z")],
+    "stage3_c/activations.py": [("\n\ndef softmax(z", f"\n\n{LATER_STAGES}def softmax(z")],
+    "stage3_c/csrc/activations.c": [
+        ("/* exp(z) / sum of exp(z) over each row", f"{C}/* exp(z) / sum of exp(z) over each row"),
+        ("[SOFTMAX] = NAME(softmax),", "[SOFTPLUS] = NAME(softplus), [SOFTMAX] = NAME(softmax),"),
+        (
+            "[SOFTMAX] = NAME(softmax_backward),",
+            "[SOFTPLUS] = NAME(softplus_backward), [SOFTMAX] = NAME(softmax_backward),",
+        ),
+    ],
+    "stage3_c/csrc/groundup.h": [
+        ("TANH, SOFTMAX, ACTIVATIONS };", "TANH, SOFTPLUS, SOFTMAX, ACTIVATIONS };"),
+        ("DECLARE_ACTIVATION(softmax);", "DECLARE_ACTIVATION(softplus);\nDECLARE_ACTIVATION(softmax);"),
+    ],
+    "stage4_numba_cuda/activations.py": [("\n\ndef softmax(z", f"\n\n{LATER_STAGES}def softmax(z")],
+    "stage4_numba_cuda/kernels/activations.py": [
+        ("TANH, SOFTMAX = range(6)", "TANH, SOFTPLUS, SOFTMAX = range(7)"),
+        ("@cuda.jit(device=True)\ndef activate(", f"{DEVICE_FUNCTIONS}@cuda.jit(device=True)\ndef activate("),
+        (
+            "        return tanh_of(z)\n",
+            "        return tanh_of(z)\n    if activation == SOFTPLUS:\n        return softplus_of(z)\n",
+        ),
+        (
+            "        return tanh_back(grad_output, output)\n",
+            "        return tanh_back(grad_output, output)\n"
+            "    if activation == SOFTPLUS:\n        return softplus_back(grad_output, output)\n",
+        ),
+        ("\nFORWARD = {", f"{KERNELS}\nFORWARD = {{"),
+        ('"tanh": tanh}', '"tanh": tanh, "softplus": softplus}'),
+        ('    "tanh": tanh_backward,\n', '    "tanh": tanh_backward,\n    "softplus": softplus_backward,\n'),
+    ],
+}
+"""File -> (what stands there, what takes its place)."""
+
+CHECK = """
+import sys
+from pathlib import Path
+import numpy as np
+import shared
+from shared.architectures import mlp
+from shared.checks.gradients import SIZES, check_gradients
+from shared.checks.ops import activation_backward_check, activation_check, logits
+from shared.checks.pair import Pair
+from shared.checks.problems import dense_problem
+from shared.checks.steps import trace_step, whole_step
+from shared.checks.trajectory import trajectory
+from shared.contract import load_stage
+
+name, networks = sys.argv[1], sys.argv[2:] == ["networks"]
+stage, reference, rng = load_stage(name), load_stage("stage1_pure_python"), np.random.default_rng(0)
+assert Path(shared.__file__).parents[1] == Path.cwd(), shared.__file__
+pair, comparisons = Pair(stage, reference, "float64"), []
+for z, about in logits(pair, rng, (3, 5)):
+    grad = pair.rounded(rng.standard_normal(z.shape))
+    comparisons.append(activation_check(pair, "softplus", z, case=about))
+    comparisons.append(activation_backward_check(pair, "softplus", z, grad, case=about))
+if networks:
+    problem = dense_problem(pair, rng, "softplus", "softmax_cross_entropy")
+    comparisons += [*trace_step(pair, problem), *whole_step(pair, problem, rungs=stage.number < 4)]
+    comparisons += trajectory(pair, problem, "Adam", steps=3)
+    slopes = check_gradients(stage, mlp(SIZES, "softplus"), "softmax_cross_entropy")
+    assert slopes.ok, str(slopes)
+print(len(comparisons), *(str(comparison) for comparison in comparisons if not comparison.ok), sep=chr(10))
+"""
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the stages and of what they share, with the activation in it."""
+    for name in COPIED:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file, edits in EDITS.items():
+        text = (folder / file).read_text(encoding="utf-8")
+        for before, after in edits:
+            assert text.count(before) == 1, (file, before)
+            text = text.replace(before, after)
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder
+
+
+def comparisons_of(folder: Path, *arguments: str) -> list[str]:
+    """The number of comparisons, then each that failed."""
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    environment.pop("GROUNDUP_CSRC", None)
+    result = subprocess.run(
+        [sys.executable, "-c", CHECK, *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_the_files_are_those_that_contributing_lists() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = page.split("## An activation\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\d\. `(.+?)`", section, re.MULTILINE)) == set(EDITS)
+    assert len(EDITS) <= MOST_FILES
+
+
+@pytest.mark.parametrize("name", ["stage1_pure_python", "stage2_numpy"])
+def test_networks_of_the_first_stages_compute_it(name: str, tmp_path: Path) -> None:
+    count, *failed = comparisons_of(copied(tmp_path), name, "networks")
+    assert failed == []
+    assert int(count) > 40
+
+
+@pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
+def test_the_c_of_stage_3_computes_it(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    for source in (folder / "stage3_c" / "csrc").glob("*.c"):  # all of them take half a minute to compile
+        if source.name not in ("activations.c", "machine.c", "pool.c"):
+            source.unlink()
+    assert comparisons_of(folder, "stage3_c") == ["8"]
+
+
+@wide
+@pytest.mark.parametrize("name", STAGE_PARAMS[2:])
+def test_networks_of_the_later_stages_compute_it(name: str, tmp_path: Path) -> None:
+    count, *failed = comparisons_of(copied(tmp_path), name, "networks")
+    assert failed == []
+    assert int(count) > 40
