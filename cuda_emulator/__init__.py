@@ -18,11 +18,22 @@ options change how kernels are run. docs/emulator.md follows one kernel through 
     errors       the error and the warning for a wrong kernel
     poison       the values that fill fresh memory
     trace        the trace of a launch: an event for each access, branch and collective of a thread
-    hooks        the registration of a profiler for `kernel.profile(...)`
+    hooks        the registration of a profiler for `kernel.profile(...)`, and of whom is told what takes long
 """
 
 from .errors import KernelError, KernelWarning
+from .hooks import register_progress
 from .namespace import cuda, install, uninstall
 from .settings import Settings, current, options
 
-__all__ = ["KernelError", "KernelWarning", "Settings", "cuda", "current", "install", "options", "uninstall"]
+__all__ = [
+    "KernelError",
+    "KernelWarning",
+    "Settings",
+    "cuda",
+    "current",
+    "install",
+    "options",
+    "register_progress",
+    "uninstall",
+]

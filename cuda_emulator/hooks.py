@@ -3,6 +3,8 @@
 The emulator records what a kernel does (runtime/tracing.py), and leaves it to another package to explain the record:
 
     a profiler   profiler(kernel, griddim, blockdim, *arguments, sharedmem=0, **options): `kernel.profile(...)` calls it
+    progress     progress(what, done, total): is told what takes long, a compilation or a check; total 0: not known,
+                 what "": it is over
     a detector   detector(kernel, griddim, blockdim, arguments, sharedmem, number): a Detection; check mode calls it
                  before the launch, the `number`-th of a kernel of this name
 
@@ -69,6 +71,9 @@ class Detection:
 Profiler = Callable[..., Any]
 Detector = Callable[[Any, tuple[int, int, int], tuple[int, int, int], Sequence[Any], int, int], Detection]
 
+Progress = Callable[[str, int, int], None]
+
+_progress: Progress | None = None
 _profiler: Profiler | None = None
 _detector: Detector | None = None
 
@@ -83,6 +88,19 @@ def register_detector(detector: Detector | None) -> None:
     """Use this detector from now on; None forgets the one in use."""
     global _detector
     _detector = detector
+
+
+def register_progress(function: Progress | None) -> Progress | None:
+    """Tell this function what takes long, from now on; None tells nobody. Returns the one before."""
+    global _progress
+    before, _progress = _progress, function
+    return before
+
+
+def progress(what: str, done: int = 0, total: int = 0) -> None:
+    """Tell the registered function, if there is one."""
+    if _progress is not None:
+        _progress(what, done, total)
 
 
 def find_profiler() -> Profiler | None:

@@ -2,6 +2,7 @@
 
 entry             where the program begins; __main__ makes it `python -m groundup`, too
 cli, commands/    the program: one command a file
+own_packages      a user's package under the name of one of ours
 crash             the net under it: a mistake of groundup's own
 stages            which stages a command works on
 race              the main job: every stage trains, and all are compared

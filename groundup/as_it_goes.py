@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rich.progress import BarColumn, Progress, TextColumn
+
+from shared.countdown import left
 from shared.terminal import TextConsole
 from shared.text import printable
 
@@ -15,23 +18,27 @@ SELDOM = 2.0
 
 
 @contextmanager
-def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callable[[str], None]]:
-    """A function that says what is done next.
+def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callable[..., None]]:
+    """A function that says what is done next: say(what, share). share: how much of all is done, from 0 to 1, if known.
 
-    On a terminal it changes one line on stderr. Where standard output is a pipe or a file it writes a line there at
-    once; to stderr where standard output is kept for one JSON document.
+    On a terminal it changes one line on stderr, with a bar. Where standard output is a pipe or a file it writes a line
+    there at once; to stderr where standard output is kept for one JSON document.
     first: said before the first call, on a terminal alone; every: the least seconds between two lines
     """
     to_terminal = TextConsole(stderr=True)
     lines = sys.stderr if json else sys.stdout
-    before = float("-inf")
+    before, begin = float("-inf"), time.monotonic()
+    columns = TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[left]}")
+    bar = Progress(*columns, console=to_terminal, disable=not to_terminal.is_terminal, transient=True)
+    task = bar.add_task(first, total=None, left="")
 
-    def say(what: str) -> None:
+    def say(what: str, share: float | None = None) -> None:
         nonlocal before
-        status.update(what)
+        rest = "" if share is None else left(share, time.monotonic() - begin)
+        bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0, left=rest)
         if not lines.isatty() and not (json and to_terminal.is_terminal) and time.monotonic() - before >= every:
             before = time.monotonic()
-            print(printable(what), file=lines, flush=True)
+            print(printable(f"{what} ({rest})" if rest else what), file=lines, flush=True)
 
-    with to_terminal.status(first) as status:
+    with bar:
         yield say

@@ -6,11 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shared.checks.equivalence import Comparison, Report, check_stage, computes_in
+from shared.checks.equivalence import LEVELS, Comparison, Report, check_stage, computes_in
 from shared.checks.gradients import GradientCheck, gradient_checks
 from shared.contract import Stage, is_emulated
 
 DTYPES = ("float64", "float32")
+GRADIENTS = "gradients"
+
+SECONDS = {"op": (7, 35), "layer": (2, 8), "step": (10, 25), "trajectory": (20, 30), GRADIENTS: (15, 30)}
+"""About how long each level takes: on a stage, and on emulated kernels that are not compiled yet. Only their relation
+counts: it tells what share of the checks is done."""
 
 
 @dataclass(frozen=True)
@@ -52,34 +57,74 @@ def check(
     reference: Stage,
     settings: Settings,
     left_out: Mapping[str, str],
-    tell: Callable[[str], None],
+    tell: Callable[[str, float], None],
 ) -> Findings:
     """Check the stages against the reference, which computes in float64.
 
     left_out: reasons for stages that cannot be checked; further reasons are added to them in the findings
-    tell: called with what is checked next
+    tell: called with what is checked next, and the share that is done, from 0 to 1
     Raises ValueError if nothing can be checked.
     """
     found = Findings(reference.name, [], {}, dict(left_out))
+    dtypes = DTYPES if settings.dtype is None else (settings.dtype,)
     for stage in stages:
-        for dtype in DTYPES if settings.dtype is None else (settings.dtype,):
+        for dtype in dtypes:
             if reason := _why_not(stage, dtype, settings):
                 found.left_out[f"{stage.name} in {dtype}"] = reason
-                continue
-
-            def level(name: str, task: str = f"{stage.title}, {dtype}") -> None:
-                tell(f"{task}: {name}")
-
+    gradients = [GRADIENTS] if settings.dtype in (None, "float64") else []
+    work = {
+        stage.name: [part for part in (*dtypes, *gradients) if f"{stage.name} in {part}" not in found.left_out]
+        for stage in stages
+    }
+    clock = _Clock(tell, stages, work, reference.name)
+    for stage in stages:
+        for dtype in [part for part in work[stage.name] if part != GRADIENTS]:
+            level = clock.of(stage, dtype)
             found.reports.append(
                 check_stage(stage, reference, dtype, full=settings.full, seed=settings.seed, on_level=level)
             )
         if settings.dtype in (None, "float64"):
-            tell(f"{stage.title}: gradients")
+            clock.of(stage, GRADIENTS)(GRADIENTS)
             found.gradients[stage.name] = list(gradient_checks(stage, settings.seed))
     if not found.reports:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
         raise ValueError(f"there is nothing to check: {reasons}")
     return found
+
+
+class _Clock:
+    """Tells what is checked next, and about which share of all the checks is done.
+
+    tell: as `check` has it; work: dtypes and GRADIENTS by stage, in the order in which they are checked
+    reference: the stage of which only the operations are checked, since it is compared with nothing
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[str, float], None],
+        stages: Sequence[Stage],
+        work: Mapping[str, Sequence[str]],
+        reference: str,
+    ) -> None:
+        self.tell = tell
+        self.seconds = {
+            (stage.name, part, level): SECONDS[level][is_emulated(stage.name)]
+            for stage in stages
+            for part in work[stage.name]
+            for level in ((GRADIENTS,) if part == GRADIENTS else ("op",) if stage.name == reference else LEVELS)
+        }
+
+    def of(self, stage: Stage, part: str) -> Callable[[str], None]:
+        """The function that is told the name of each level before it runs."""
+
+        def begin(level: str) -> None:
+            order = list(self.seconds)
+            now = (stage.name, part, level)
+            done = sum(self.seconds[each] for each in order[: order.index(now) if now in order else 0])
+            title = f"{stage.title}: {level}" if part == GRADIENTS else f"{stage.title}, {part}: {level}"
+            self.tell(title, done / sum(self.seconds.values()))
+
+        return begin
 
 
 def _why_not(stage: Stage, dtype: str, settings: Settings) -> str:

@@ -16,6 +16,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
+
+from groundup import own_packages
 
 UNSAFE = "llvmlite.binding"
 """The package inside which no KeyboardInterrupt is raised. Its destructors fail on an object whose constructor was
@@ -31,13 +34,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments: those after the program's name; sys.argv's where None
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    own_packages.leave_working_folder()
+    if given[:1] == ["doctor"]:
+        own_packages.put_first()
+    elif wrong := own_packages.hidden():
+        print(f"error: {wrong}. See: groundup doctor", file=sys.stderr)
+        sys.exit(2)
     before = signal.getsignal(signal.SIGINT)
     heard = before not in (None, signal.SIG_IGN)  # a shell lets its background jobs ignore the signal
     if heard:
         signal.signal(signal.SIGINT, _end)
     from groundup import cli
+    from shared.machine import processes
 
     cli.program(given)  # imports the command that is asked for
+    with processes.ending_with_us():
+        _run(given, heard, before)
+
+
+def _run(given: list[str], heard: bool, before: Any) -> None:
+    """Run the program. heard: whether Ctrl-C is for us; before: what handled it before"""
+    from groundup import cli
+
     try:
         if heard:
             sys.unraisablehook = _not_lost

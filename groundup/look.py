@@ -7,6 +7,7 @@ lines       the same as text
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import NAMES, as_learned, beliefs, check_fit, open_checkpoint, settings_of
+from shared.bench.records.results import results_folder
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
@@ -37,14 +39,23 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     settings = settings_of(checkpoint)
     data = load_dataset(settings["dataset"], data_dir or settings["data_dir"])
     check_fit(checkpoint, data.name, data.classes)
+    folder = results_folder(out or _own_folder(checkpoint.path.parent))
     records = _records(checkpoint.path.parent / METRICS)
     learned = as_learned(checkpoint, data)
     found = findings(checkpoint, data, records, count, learned)
     stage = load_stage("numpy")
     loss, _, _ = evaluate(stage, build_network(stage, checkpoint), learned.test)
-    folder = out or checkpoint.path.parent / "look"
     files = save_all(found, folder)
     return _document(checkpoint, found, loss, folder, files), found
+
+
+def _own_folder(run: Path) -> Path:
+    """The folder `look` of a run. Raises OSError for a link, which would have the figures written somewhere else: the
+    run may be a stranger's."""
+    folder = run / "look"
+    if folder.is_symlink():
+        raise OSError(f"{folder} is a link to {os.readlink(folder)}: name the folder of the figures with --out")
+    return folder
 
 
 def findings(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from shared.profile.found import Profile
 from shared.profile.measure import Effort
 from shared.profile.roofs import Roofs
 from shared.profile.trace import trace
-from shared.terminal import TextConsole
+from shared.terminal import TextConsole, attempt
 
 CLASSES = 10
 C_FLOOR = "stage3_c"
@@ -156,15 +157,17 @@ def run(
 
 
 def write(results: Results, folder: Path) -> list[Path]:
-    """Write profile.json, trace.json and a chart for each stage; returns the paths. OSError where that cannot be."""
-    from shared.charts.drawing.save import save
-    from shared.charts.figures.profile import profile_chart  # here, as groundup/cli.py says
-
+    """Write profile.json, trace.json and a chart for each stage; returns the paths. OSError where that cannot be; a
+    chart that cannot be drawn costs a sentence."""
     paths = [write_json(folder / "profile.json", as_document(results))]
     paths.append(write_json(folder / "trace.json", trace(results.profiles)))
+    from shared.charts.drawing.save import saved
+    from shared.charts.figures.profile import profile_chart  # here, as groundup/cli.py says
+
     for each in results.profiles:
-        chart = profile_chart(each, results.environment)
-        paths += save(chart.figure, folder / chart.name)
+        what = f"the chart of {each.stage} was not drawn"
+        if chart := attempt(what, partial(profile_chart, each, results.environment)):
+            paths += saved(chart, folder / chart.name)
     return paths
 
 

@@ -13,6 +13,7 @@ from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import summarise
 from shared.bench.records.document import Results
 from shared.contract import is_emulated
+from shared.terminal import attempt
 
 SCHEMA = 1
 
@@ -78,13 +79,17 @@ def draw(
         curves=[_curve(lap, settings) for lap in laps],
         environment=facts,
     )
-    from shared.charts.drawing.save import save
+    from shared.charts.drawing.save import saved
     from shared.charts.figures.curves import training_curves  # here, as groundup/cli.py says
     from shared.charts.figures.ladder_share import ladder_share
     from shared.charts.figures.staircase import staircase
 
-    charts = [training_curves(results, agree=agree), staircase(results, emulated=True), ladder_share(results)]
-    return [path for chart in charts if chart is not None for path in save(chart.figure, folder / chart.name)]
+    charts = [
+        attempt("the figure training_curves was not drawn", lambda: training_curves(results, agree=agree)),
+        attempt("the figure staircase was not drawn", lambda: staircase(results, emulated=True)),
+        attempt("the figure ladder_share was not drawn", lambda: ladder_share(results)),
+    ]
+    return [path for chart in charts if chart is not None for path in saved(chart, folder / chart.name)]
 
 
 def _epoch_row(lap: Lap, settings: Settings) -> BenchRow:

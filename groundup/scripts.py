@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import cuda_emulator as emulator
+from groundup import own_packages
 from shared.text import printable
 
 
@@ -61,6 +62,12 @@ def run_script(script: Path, arguments: Sequence[str] = (), run_name: str = "__m
             raise
         raise ScriptFailed(script) from error
     except Exception as error:
+        if isinstance(error, ImportError) and own_packages.holds(script.resolve().parent, error.name or ""):
+            name = str(error.name).partition(".")[0]
+            raise ValueError(
+                f"{script}: {error}: {name} is a package of groundup, which hides the {name} beside the script; "
+                "give yours another name"
+            ) from error
         raise ScriptFailed(script) from error
     finally:
         emulator.uninstall()

@@ -22,9 +22,10 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from shared.machine import processes
 from shared.machine.environment import environment
 
-PROGRAM = [sys.executable, "-c", "from groundup.cli import main; main()", "studio"]
+PROGRAM = processes.python("-c", "from groundup.cli import main; main()", "studio")
 PATIENCE = 60_000
 """Milliseconds that a page may take: floors prepare themselves."""
 

@@ -20,9 +20,10 @@ from playwright.sync_api import sync_playwright
 
 from groundup.studio.app import Studio
 from groundup.studio.server import listen, made
+from shared.machine import processes
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
-PROGRAM = [sys.executable, "-c", "from groundup.cli import main; main()"]
+PROGRAM = processes.python("-c", "from groundup.cli import main; main()")
 KEY = "for-the-pictures"
 PATIENCE = 60_000
 """Milliseconds that a page may take: stage 4 compiles its kernels."""

@@ -21,3 +21,6 @@ profile/       where the time of a training step goes
 charts/        the figures
 doctor         the former name of groundup.doctor
 """
+
+PROJECT = "groundup"
+"""Whose package this is: a floor asks, because Python would import a folder `shared` beside a user's script instead."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -13,7 +13,9 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Column, Table
 
-from shared.text import printable
+from shared.text import one_line, printable
+
+T = TypeVar("T")
 
 ENDLESS = 10_000
 """Columns of a terminal in which every table fits."""
@@ -86,6 +88,19 @@ def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
         widths[i] += more
         spare -= more
     return widths
+
+
+def attempt(what: str, do: Callable[[], T]) -> T | None:
+    """What `do` returns; where it fails, None, and a sentence on standard error that begins with `what`.
+
+    For what comes after the results, which are on the disk already: a figure that cannot be drawn costs only itself. So
+    every exception is caught, and told.
+    """
+    try:
+        return do()
+    except Exception as error:
+        say(f"warning: {what}: {one_line(f'{type(error).__name__}: {error}')}", err=True)
+        return None
 
 
 def say(text: str = "", err: bool = False, nl: bool = True) -> None:

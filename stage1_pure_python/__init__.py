@@ -4,3 +4,8 @@ Besides the rooms (the files that every floor has):
 parts              the layers without weights
 optimizer_state    what an optimizer remembers between steps
 """
+
+import shared
+
+if getattr(shared, "PROJECT", "") != "groundup":
+    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")

@@ -5,3 +5,8 @@ parts              the layers without weights
 optimizer_state    what an optimizer remembers between steps
 columns            where the windows of a convolution lie, and their copies as the columns of a matrix
 """
+
+import shared
+
+if getattr(shared, "PROJECT", "") != "groundup":
+    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")

@@ -19,6 +19,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import shared
+
+if getattr(shared, "PROJECT", "") != "groundup":
+    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")
+
 _facts: dict[str, Any] = {}
 
 

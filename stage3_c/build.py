@@ -19,6 +19,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,7 +27,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from shared.machine import caches
+from shared.countdown import Countdown
+from shared.machine import caches, private_folder, processes
 from shared.machine.atomic import why_not
 from shared.machine.hardware import cpu_name, usable_cores
 
@@ -92,7 +94,11 @@ def build(csrc: Path | None = None) -> Build:
     Raises CompileError where the sources do not compile, shared.contract.StageUnavailable where no compiler works,
     OSError where the cache cannot be written.
     """
-    sources = read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC))
+    with processes.ending_with_us():
+        return _found_or_built(read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC)))
+
+
+def _found_or_built(sources: Mapping[str, bytes]) -> Build:
     root = _root()
 
     def folder(compiler: Compiler) -> Path:
@@ -198,8 +204,10 @@ def processor() -> str:
 def find_built(folder: Path) -> Build | None:
     """The build in a folder of the cache; None where there is none, or it is not what was written there."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        whole = record["sha256"] == hashlib.sha256((folder / LIBRARY).read_bytes()).hexdigest()
+        if not private_folder.is_private(folder):
+            return None
+        record = json.loads(private_folder.read(folder / RECORD))
+        whole = record["sha256"] == hashlib.sha256(private_folder.read(folder / LIBRARY)).hexdigest()
         compiler = Compiler(
             tuple(record["command"]), record["path"], record["version_text"], options=tuple(record["options"])
         )
@@ -220,8 +228,8 @@ def _options(root: Path, compiler: Compiler) -> tuple[str, ...] | None:
     wanted = _hash(_translation(compiler))
     for path in root.glob(f"*/{RECORD}"):
         with suppress(OSError, ValueError, KeyError, TypeError):  # removed meanwhile, or damaged: not this one
-            record = json.loads(path.read_text(encoding="utf-8"))
-            if record["translation"] == wanted:
+            record = json.loads(private_folder.read(path))
+            if record["translation"] == wanted and private_folder.is_private(path.parent):
                 return tuple(record["options"])
     return None
 
@@ -253,7 +261,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
             "translation": _hash(_translation(compiler)),
         }
         (work / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
-        folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder.make_below(folder)
         for made in (work / RECORD, library):  # a compiler's files have what the umask leaves, which may be everything
             made.chmod(0o600)
         # The library last: with the record of another, or none, it does not count.
@@ -270,7 +278,7 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
     Returns their names. Called with the lock held.
     """
     kept = root / OBJECTS
-    kept.mkdir(mode=0o700, exist_ok=True)
+    private_folder.make_below(kept)
     targets: list[str] = []
     commands: dict[str, tuple[str, Path, list[str]]] = {}
     for name in (name for name in sources if name.endswith(".c")):
@@ -283,17 +291,20 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
             define = [f"-DGROUNDUP_BITS={bits}"] if bits else []
             source = f"csrc/{name}"
             commands[target] = (source, place, [*compile_command(compiler), *define, "-c", source, "-o", target])
-    with ThreadPoolExecutor(usable_cores()) as workers:
-        runs = {target: workers.submit(run, command, work) for target, (_, _, command) in commands.items()}
+    stop = threading.Event()
+    with ThreadPoolExecutor(usable_cores()) as workers, Countdown() as line:
+        runs = {target: workers.submit(run, command, work, stop) for target, (_, _, command) in commands.items()}
         try:
-            for target, done in runs.items():
+            for number, (target, done) in enumerate(runs.items()):
+                line.show("compiling stage 3", number, len(runs))
                 result = done.result()
                 source, place, _ = commands[target]
                 if result.returncode != 0:
                     raise _compile_error(f"{source} does not compile", compiler, result.stderr)
                 _keep_object(work / target, place)
         finally:
-            workers.shutdown(cancel_futures=True)  # after an error or Ctrl-C, those not yet begun need not begin
+            stop.set()  # after an error or Ctrl-C
+            workers.shutdown(cancel_futures=True)
     return targets
 
 
@@ -309,8 +320,8 @@ def _keep_object(made: Path, place: Path) -> None:
 def _take_object(place: Path, target: Path) -> bool:
     """Copy an object file out of the cache; False where there is none, or it is not what was written there."""
     try:
-        kept = place.read_bytes()
-    except FileNotFoundError:
+        kept = private_folder.read(place)
+    except (FileNotFoundError, private_folder.NotOwn):
         return False
     digest, content = kept[:DIGEST], kept[DIGEST:]
     if hashlib.sha256(content).digest() != digest:

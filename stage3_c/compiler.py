@@ -15,12 +15,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared.contract import StageUnavailable
-from shared.machine import caches
+from shared.machine import caches, processes
 
 WINDOWS = sys.platform == "win32"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -103,7 +104,7 @@ def candidates() -> list[list[str]]:
         return [_words(chosen)]
     commands = [["cc"], ["gcc"], ["clang"]]
     if importlib.util.find_spec("ziglang") is not None:
-        commands.append([sys.executable, "-m", "ziglang", "cc"])
+        commands.append(processes.python("-m", "ziglang", "cc"))
     return commands
 
 
@@ -212,25 +213,20 @@ def _sanitize(sanitizers: str) -> tuple[str, ...]:
     return (f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all") if sanitizers else ()
 
 
-def run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a compiler in a folder. A program that cannot be started at all is one that fails with that message."""
+def run(
+    command: Sequence[str], folder: Path | None = None, stop: threading.Event | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler in a folder. A program that cannot be started at all is one that fails with that message.
+
+    It ends with this process, however that ends, and when `stop` is set.
+    """
     environment = {**os.environ, "LC_ALL": "C"}  # messages in English, whose form `first_error` knows
-    if os.environ.get(caches.CACHE_VARIABLE):
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(caches.compiled() / "zig"))
-    try:
-        return subprocess.run(
-            list(command),
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        return subprocess.CompletedProcess(list(command), 127, "", str(error))
+    if os.environ.get(caches.CACHE_VARIABLE) and "ziglang" in command:
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(caches.private(caches.compiled() / "zig")))
+    done = processes.run(command, None, folder=folder, variables=environment, stop=stop)
+    if done.code is None:
+        return subprocess.CompletedProcess(list(command), 127, "", done.failure)
+    return subprocess.CompletedProcess(list(command), done.code, done.output, done.errors)
 
 
 def first_error(output: str) -> str:
@@ -256,6 +252,6 @@ def _unavailable(failures: dict[str, str]) -> StageUnavailable:
     tried = "; ".join(f"{command}: {reason}" for command, reason in failures.items())
     return StageUnavailable(
         f"stage 3 needs a C compiler, and none works here ({tried}). Install one: {advice} "
-        "(the extra groundup[compiler] brings the same)",
+        "(the extra compiler of this project brings the same)",
         fix=package,
     )

@@ -28,7 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shared.machine import caches
+from shared.machine import caches, private_folder
 from shared.machine.atomic import write_atomically
 from shared.machine.software import installed_versions
 
@@ -139,7 +139,7 @@ class KernelCache:
 def _loaded(path: Path) -> Any | None:
     """The kernel in a file; None where there is no such file, and where it is damaged, which is told."""
     try:
-        content = path.read_bytes()
+        content = private_folder.read(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

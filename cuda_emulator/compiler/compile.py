@@ -34,6 +34,7 @@ from numba.core import errors, types
 from .. import helpers
 from ..errors import KernelError, KernelWarning
 from ..helpers.status import launch_numbers
+from ..hooks import progress
 from ..runtime.limits import SHARED_BYTES, most_together
 from ..runtime.together import Together
 from . import cache
@@ -130,6 +131,7 @@ def compile_kernel(
         constants = tuple(arrays[name] for name in module["CONSTANTS"])
         warn(source, module["WARNINGS"])
     else:
+        progress(f"compiling {source.name}")
         text, unit, functions = generate(source, argument_types, variant)
         if path is not None:
             cache.write(path, text)

@@ -18,6 +18,8 @@ from typing import Any
 
 from numba.core import compiler, serialize
 
+from . import private_folder
+
 MAGIC = b"cuda_emulator machine code 1\n"
 SUFFIX = ".code"
 TEMPORARY = ".tmp"
@@ -74,7 +76,7 @@ class MachineCode:
 def read(path: Path, magic: bytes) -> bytes | None:
     """What `write` put into a file; None where there is no such file, or another content: then the file is removed."""
     try:
-        content = path.read_bytes()
+        content = private_folder.read(path)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import KernelError
 from ..helpers.status import ABSENT, ONLY, POISON, READ_SITE
-from ..hooks import Detection
+from ..hooks import Detection, progress
 from ..intrinsics import SHUFFLES
 from ..poison import POISONS
 from . import check_report
@@ -153,15 +153,20 @@ def check_launch(launch: CheckedLaunch, look: Callable[[bool], Detection | None]
 
 
 def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | None) -> None:
-    found = look(False) if look is not None else None
     name, grid, block = launch.ready.name, launch.grid, launch.block
     check_report.of(name).launches += 1
+    told, parts = f"checking {name}, launch {check_report.of(name).launches}", 1 + len(POISONS)
+    progress(told, 0, parts)  # the detector, then the orders
+    found = look(False) if look is not None else None
     threads, blocks = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     if launch.ready.compiled.waits:  # a thread waits for an earlier one, and in other orders for ever
         check_report.remark(name, "has a loop that waits for other threads, and was run in one order only")
     forward: list[np.ndarray] = []
     by_chance: set[str] = set()
-    for (order, thread_order, block_order), poison in zip(orders(threads, blocks, launch.seed), POISONS, strict=True):
+    for number, ((order, thread_order, block_order), poison) in enumerate(
+        zip(orders(threads, blocks, launch.seed), POISONS, strict=True), start=1
+    ):
+        progress(told, number, parts)
         if launch.ready.compiled.waits and forward:
             order, thread_order, block_order = next(orders(threads, blocks, launch.seed))
         try:
@@ -187,6 +192,7 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
             continue  # a block that was not looked at may have written it
         check_report.remark(name, f"reads what nobody has written, which changes no result: {each.sentence}")
     launch.restore(forward)
+    progress("")
 
 
 def _judged(

@@ -18,6 +18,7 @@ from numba.core.errors import NumbaError
 
 from ..errors import KernelError, KernelWarning
 from ..helpers.status import Stopped, new_status
+from ..hooks import progress
 from .limits import Extent
 from .places import calling_line
 from .together import Together
@@ -130,6 +131,8 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
         raise told from told.__cause__
     if ready.launches:
         ready.seconds = (time.perf_counter() - start) * cores_used / threads
+    else:
+        progress("")  # of its compilation
     ready.launches += 1
     for status in statuses:
         warn(compiled.notes(status))

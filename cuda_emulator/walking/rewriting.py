@@ -107,10 +107,11 @@ class WalkRewrite(Rewrite):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """A read."""
+        text = ast.unparse(node)  # before its parts are rewritten
         new: Any = super().visit_Subscript(node)
         if new is node or not isinstance(node.ctx, ast.Load):  # a type like float32[:]
             return node
-        return self._access(self._mark("read", ast.unparse(node)), [new.value, new.slice], node)
+        return self._access(self._mark("read", text), [new.value, new.slice], node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         """An assignment; each element that it assigns is written after the value is known."""
@@ -134,9 +135,9 @@ class WalkRewrite(Rewrite):
         elif isinstance(target, ast.Starred):
             target.value = self._target(target.value, writes)
         elif isinstance(target, ast.Subscript):
-            name = self._temporary()
+            name, text = self._temporary(), ast.unparse(target)
             parts = [self._checked(target.value), self.visit(target.slice), _load(name)]
-            mark = self._mark("write", ast.unparse(target))
+            mark = self._mark("write", text)
             writes.append(_statement(self._access(mark, parts, target), target))
             return _like(ast.Name(id=name, ctx=ast.Store()), target)
         else:

@@ -20,9 +20,9 @@ from shared.bench.records.tables import recorded, tables
 from shared.bench.running.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU
 from shared.bench.running.progress import Bar, Guessing
 from shared.bench.running.session import Session
-from shared.machine.environment import describe, emulation
+from shared.machine.environment import busy, describe, emulation
 from shared.numbers import plural
-from shared.terminal import TextConsole, Whole, say
+from shared.terminal import TextConsole, Whole, attempt, say
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
 
@@ -104,20 +104,22 @@ def bench(
 
     with Guessing(plan) if predict else Bar(plan) as bar:
         session = Session(plan, keep, bar, _command(), unavailable=unavailable)
+        if warning := busy(session.environment):
+            bar.console.print(f"warning: {warning}", soft_wrap=True)
         results = session.run(predict=predict)
     if not results.complete:
         say(f"interrupted: the {len(results.rows)} rows that were measured so far are kept", err=True)
     from shared.charts import book  # here, as groundup/cli.py says
     from shared.charts.report import page  # here, as groundup/cli.py says
 
-    charts = book.draw(results, emulated=emulated)
-    book.save_all(charts, out)
-    report = page.write(results, charts, out / "report.html", saved=out)
+    charts = book.save_all(book.draw(results, emulated=emulated), out)
+    report = attempt("report.html was not written", lambda: page.write(results, charts, out / "report.html", saved=out))
     if as_json_:
         say(as_json(as_document(results)), nl=False)
     else:
         _show(results)
-        say(f"Written to {out}: {path.name}, {report.name} and {plural(len(charts), 'chart')} (PNG and SVG)")
+        files = ", ".join([path.name, *([report.name] if report else [])])
+        say(f"Written to {out}: {files} and {plural(len(charts), 'chart')} (PNG and SVG)")
     if not results.complete:
         raise typer.Exit(2)
 

@@ -48,8 +48,7 @@ def charts(
     from shared.charts import book  # here, as groundup/cli.py says
     from shared.charts.report import page  # here, as groundup/cli.py says
 
-    drawn = book.draw(found, emulated=emulated)
-    book.save_all(drawn, folder)
+    drawn = book.save_all(book.draw(found, emulated=emulated), folder)
     written = page.write(found, drawn, folder / PAGE, saved=folder)
     if not drawn:
         say(f"too little was measured for a figure; the tables are in {written}")

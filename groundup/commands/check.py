@@ -78,7 +78,11 @@ def check(
     if kernels := beforehand.of_check([stage.name for stage in chosen], dtype):
         say(beforehand.prepare(kernels).line(), err=True)
     with as_it_goes("checking", json=as_json_) as tell:
-        found = checking.check(chosen, expected, settings, left_out, lambda what: tell(f"checking {what}"))
+
+        def told(what: str, share: float) -> None:
+            tell(f"checking {what}", share)
+
+        found = checking.check(chosen, expected, settings, left_out, told)
     if as_json_:
         say(as_json(checking.document(found)), nl=False)
     else:

@@ -10,7 +10,6 @@ import contextlib
 import os
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,7 +62,7 @@ class RunningCheck:
 def start_check(workspace: Workspace, task: Task) -> RunningCheck:
     """Start the check of a task."""
     arguments = ["learn", "--folder", str(workspace.folder), "check", task.id]
-    command = [sys.executable, "-P", "-c", "from groundup.cli import main; main()", *arguments]
+    command = processes.python("-c", "from groundup.cli import main; main()", *arguments)
     variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
     if TextConsole().color_system:
         variables["FORCE_COLOR"] = "1"

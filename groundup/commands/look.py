@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shared.bench.records.results import as_json
-from shared.terminal import say
+from shared.terminal import attempt, say
 
 
 def look(
@@ -64,6 +64,9 @@ def _draw(name: str, out: Path | None, json: bool) -> None:
         from shared.charts.drawing.save import save
         from shared.charts.figures.architecture import TITLES, drawing
 
-        files = save(drawing(network, TITLES[name]).figure, out / name, dark=True)
-        if not json:
+        files = attempt(
+            f"the figure {name} was not drawn",
+            lambda: save(drawing(network, TITLES[name]).figure, out / name, dark=True),
+        )
+        if files and not json:
             say(f"figure in {out}: {', '.join(path.name for path in files)}")

@@ -12,19 +12,24 @@ import typer
 from groundup import race as racing
 from groundup import race_ladders, race_results
 from groundup.commands.race_summary import disagreements, show
-from groundup.race_bar import RaceBar
+from groundup.race_bar import KERNELS, RaceBar
 from groundup.stages import stages_for
 from shared.architectures import NAMED
+from shared.bench.measuring.rows import BenchRow
 from shared.bench.records.results import as_json, results_folder, write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, limited, load_dataset
 from shared.machine.environment import busy, environment
-from shared.terminal import say
+from shared.terminal import attempt, say
 
 LADDER_SIZE = 128
 """Rows and columns of the product that the ladder chart compares: large enough for BLAS, bearable for three loops."""
 
 DEFAULTS = racing.Settings()
+
+
+class Unfinished(Exception):
+    """Ctrl-C after the results were written."""
 
 
 def _default(name: str) -> str:
@@ -111,6 +116,9 @@ def race(
     except KeyboardInterrupt:
         say("interrupted: the race was not finished and nothing was written; start it again to race", err=True)
         raise typer.Exit(2) from None
+    except Unfinished:
+        say(f"interrupted: {out / 'results.json'} has what the stages did, without all charts", err=True)
+        raise typer.Exit(2) from None
     if as_json_:
         say(as_json(document), nl=False)
     else:
@@ -127,22 +135,47 @@ def _run(
     settings: racing.Settings,
     out: Path,
 ) -> dict[str, Any]:
-    """Race, compare, measure the ladders, and write charts and results. Returns the results document."""
+    """Race and compare, write the results, then measure the ladders and draw. Returns the results document.
+
+    What comes after the first writing costs only itself where it fails; an interruption raises Unfinished then.
+    """
+    import cuda_emulator as emulator  # here, as groundup/cli.py says
+
     facts = environment()
-    with RaceBar(settings.epochs, -(-len(data.train) // settings.batch_size)) as bar:
-        laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
+    if warning := busy(facts):
+        say(f"warning: {warning}", err=True)
+    kernels = 0 if settings.model else KERNELS
+    with RaceBar(settings.epochs, -(-len(data.train) // settings.batch_size), kernels) as bar:
+        before = emulator.register_progress(bar.compiling)
+        try:
+            laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
+        finally:
+            emulator.register_progress(before)
         found = racing.agreements(laps, settings, bar.steps)
-        bar.say("charts" if settings.model else "matmul ladders, charts", "a few seconds")
-        # Times of emulated kernels are not comparable, so their ladders are not measured. A model's time goes into
-        # convolutions.
-        compared = [stage for stage in stages if not is_emulated(stage.name) and not settings.model]
-        if compared and busy(facts):
-            facts["ladder_threads"] = 1
-            rows = race_ladders.on_one_thread(compared, LADDER_SIZE)
-        else:
-            rows = race_ladders.measured(compared, LADDER_SIZE)
-        document = race_results.results(settings, laps, found, unavailable, rows, facts)
-        drawn = race_results.draw(out, settings, laps, document["agree"], rows, facts)
-    document["charts"] = [path.name for path in drawn]
-    write_json(out / "results.json", document)
+        document = race_results.results(settings, laps, found, unavailable, [], facts) | {"charts": []}
+        write_json(out / "results.json", document)
+        try:
+            bar.say("charts" if settings.model else "matmul ladders, charts", "a few seconds")
+            # Times of emulated kernels are not comparable, so their ladders are not measured. A model's time goes into
+            # convolutions.
+            compared = [stage for stage in stages if not is_emulated(stage.name) and not settings.model]
+            rows = attempt("the matmul ladders were not measured", lambda: _ladders(compared, facts)) or []
+            document |= {"ladders": [row.as_dict() for row in rows], "environment": dict(facts)}
+            write_json(out / "results.json", document)
+            drawn = attempt(
+                "the charts were not drawn",
+                lambda: race_results.draw(out, settings, laps, document["agree"], rows, facts),
+            )
+            document["charts"] = [path.name for path in drawn or []]
+            write_json(out / "results.json", document)
+        except KeyboardInterrupt:
+            raise Unfinished from None
     return document
+
+
+def _ladders(stages: Sequence[Stage], facts: dict[str, Any]) -> list[BenchRow]:
+    """The rows of the ladders; facts: of the machine, which say so where another program computes beside this one."""
+    if stages and busy(facts):
+        facts["ladder_threads"] = 1
+        return race_ladders.on_one_thread(stages, LADDER_SIZE)
+    return race_ladders.measured(stages, LADDER_SIZE)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shared.countdown import Countdown
 from shared.terminal import say
 
 #: Arguments after the script's name belong to the script, even if they look like options of groundup.
@@ -70,7 +71,12 @@ def run(
     emulator.settings.set_defaults(settings)
     check_report.reset()
     try:
-        run_script(script, arguments or ())
+        with Countdown() as line:
+            before = emulator.register_progress(line.show)
+            try:
+                run_script(script, arguments or ())
+            finally:
+                emulator.register_progress(before)
         told()
     except SystemExit:
         told()

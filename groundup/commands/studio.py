@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from shared.machine.software import extra
+
 NEEDED = ("starlette", "uvicorn", "plotly")
-INSTALL = "python -m pip install 'groundup[web]', or in a checkout: python -m pip install -e '.[web]'"
+INSTALL = extra("web")
 
 
 def missing() -> list[str]:

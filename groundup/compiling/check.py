@@ -15,7 +15,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +28,7 @@ from groundup.compiling.sass import HotLoop
 from groundup.kernels.entries import DTYPES, NO_DTYPE, Capability, Entry
 from shared.machine import processes
 from shared.machine.hardware import usable_cores
+from shared.machine.software import extra
 
 CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
 
@@ -36,7 +36,7 @@ LEVELS_AT: tuple[Capability, ...] = ((8, 0), (9, 0))
 """Where the inner loops of the products are looked at: reading machine code takes longer than making it."""
 
 WORKER = "groundup.compiling.worker"
-FIX = "python -m pip install 'groundup[cu13]', or in a checkout: python -m pip install -e '.[cu13]'"
+FIX = extra("cu13")
 
 
 class CompilerMissing(ValueError):
@@ -198,12 +198,11 @@ class Worker:
         self._complaints.close()
 
     def _start(self) -> None:
-        # What this process can import, the other can too, wherever it was started from.
-        environment = os.environ | {"GROUNDUP_CUDA": self.backend, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = processes.finding_our_packages(os.environ) | {"GROUNDUP_CUDA": self.backend}
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - close() does
         self._process = processes.start(
-            [sys.executable, "-m", self.module or WORKER],
+            processes.python("-m", self.module or WORKER),
             variables=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -17,9 +17,10 @@ from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, arch
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
 from shared.bench.records.results import as_json
+from shared.machine.software import extra
 from shared.terminal import TextConsole
 
-SASS = "python -m pip install 'groundup[sass]', or in a checkout: python -m pip install -e '.[sass]'"
+SASS = extra("sass")
 NARROWEST = 100
 """Columns of the table; names take more lines before it gets narrower."""
 
@@ -37,7 +38,7 @@ def check_kernels(
     if not work:
         raise ValueError("there is nothing to compile: these kernels need a newer architecture or another dtype")
     with as_it_goes("starting the compiler", json=json, every=SELDOM) as say:
-        measurements = compile_all(work, lambda job, done: say(f"{done} of {len(work)}: {job.title}"))
+        measurements = compile_all(work, lambda job, done: say(f"{done} of {len(work)}: {job.title}", done / len(work)))
     faults = all_faults(measurements)
     if json:
         typer.echo(as_json(_document(entries, measurements)), nl=False)

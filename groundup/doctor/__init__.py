@@ -19,9 +19,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from groundup.doctor import cuda, system
-from groundup.doctor.facts import DEPENDENCIES, OLDEST_PYTHON, Facts, Finding
-from groundup.doctor.survey import gather
+from groundup import own_packages
+
+own_packages.put_first()
+
+from groundup.doctor import cuda, system  # noqa: E402 - they import `shared`, which has to be ours
+from groundup.doctor.facts import DEPENDENCIES, OLDEST_PYTHON, Facts, Finding  # noqa: E402
+from groundup.doctor.survey import gather  # noqa: E402
 
 __all__ = ["DEPENDENCIES", "Diagnosis", "Facts", "Finding", "diagnose", "judge"]
 

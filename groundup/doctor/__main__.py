@@ -2,9 +2,11 @@
 
 import sys
 
+from groundup import own_packages
 from groundup.doctor import diagnose
 from groundup.doctor.report import plain
 
+own_packages.leave_working_folder()
 try:
     diagnosis = diagnose()
 except KeyboardInterrupt:

@@ -101,6 +101,8 @@ class Facts:
     """The environment variables."""
 
     python: tuple[int, ...] = (3, 12, 3)
+    namesakes: tuple[str, ...] = ()
+    """Packages of somebody else, in the working folder or on Python's path, that have the name of one of groundup's."""
     executable: str = "/home/ada/groundup/.venv/bin/python"
     virtual: bool = True
     """Whether Python runs in an environment of its own: venv, uv or conda."""

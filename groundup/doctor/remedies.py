@@ -121,7 +121,7 @@ def environment(facts: Facts, *packages: str, program: str | None = None) -> str
     if facts.project:
         source = f"-e {quoted(facts, facts.root)}"
     else:
-        source = quoted(facts, facts.origin or "groundup")
+        source = quoted(facts, facts.origin) if facts.origin else "-e ."  # no index has it: in a checkout's folder
     words = [source, *(f'"{each}"' for each in packages)]
     lines = [
         f"{program or python(facts)} -m venv {quoted(facts, folder)}",

@@ -14,9 +14,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from groundup import own_packages
 from groundup.doctor.facts import DEPENDENCIES, OLDEST_PYTHON, DataFound, Facts, StageFound, Trial
 from shared.machine import caches, gpu, hardware, software
-from shared.machine.processes import ROOT, finding_our_packages, run
+from shared.machine.processes import ROOT, finding_our_packages, python, run
 
 NEWEST_FIRST = ("3.14", "3.13", "3.12", "3.11")
 TRIAL_SECONDS = 120
@@ -80,6 +81,7 @@ def _basics() -> Facts:
         administrator=software.administrator(),
         variables=dict(os.environ),
         python=tuple(sys.version_info[:3]),
+        namesakes=tuple(own_packages.namesakes()),
         executable=sys.executable,
         virtual=software.virtual_environment(),
         externally_managed=software.externally_managed(),
@@ -104,7 +106,7 @@ def _machine() -> str:
 def trial(what: str) -> Trial:
     """Run trial.py, which tries a kernel on the "emulator" or the "gpu", in a process of its own: a driver that hangs
     or crashes takes only that process with it."""
-    command = [sys.executable, "-m", "groundup.doctor.trial", what]
+    command = python("-m", "groundup.doctor.trial", what)
     done = run(command, TRIAL_SECONDS, variables=finding_our_packages(os.environ))
     if done.code is None:
         return Trial(False, done.failure)

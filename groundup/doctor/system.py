@@ -32,6 +32,7 @@ def findings(facts: Facts) -> list[Finding]:
     """Everything but the GPU, in the order of the report."""
     return [
         *[python(facts), environment(facts), machine(facts), blas(facts)],
+        *namesakes(facts),
         *dependencies(facts),
         *compiler(facts),
         *stages(facts),
@@ -70,6 +71,21 @@ def environment(facts: Facts) -> Finding:
         "none: packages that you install here mix with those of other projects",
         remedies.environment(facts),
     )
+
+
+def namesakes(facts: Facts) -> list[Finding]:
+    """Packages under the names of groundup's: a script beside one, or one with its folder on PYTHONPATH, imports it."""
+    said = "is not groundup's, but has the name of its package: a script that is started beside it imports it instead"
+    return [
+        Finding("package", "note", f"{place} {said}", remedies.move(facts, place, _renamed(place)))
+        for place in facts.namesakes
+    ]
+
+
+def _renamed(place: str) -> str:
+    """A name that says whose it is: .../shared becomes .../my_shared."""
+    folder, slash, name = place.rpartition("\\" if "\\" in place else "/")
+    return f"{folder}{slash}my_{name}"
 
 
 def machine(facts: Facts) -> Finding:

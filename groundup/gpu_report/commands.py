@@ -11,7 +11,7 @@ on disk; what a command compiles itself is in its time, and its own line about t
 from __future__ import annotations
 
 import json
-import sys
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -57,7 +57,7 @@ def commands(plan: GpuPlan, out: Path) -> Iterator[Found | LeftOut]:
             yield LeftOut(name, "there is no time left")
             continue
         into = ["--out", str(out / BENCH)] if arguments[0] == "bench" else []
-        done, seconds = _timed(plan, [sys.executable, "-m", "groundup", *arguments, *into])
+        done, seconds = _timed(plan, processes.python("-m", "groundup", *arguments, *into))
         told = next((line for line in done.errors.splitlines() if "beforehand" in line), "")
         yield _found(name, done, seconds, compiled=told)
 
@@ -66,7 +66,7 @@ def _first_step(plan: GpuPlan) -> Found:
     """Of the second of two processes: the first may have to compile."""
     sizes, batch = (TINY_CASE.layer_sizes, TINY_CASE.batch) if plan.tiny else (NETWORK, BATCH)
     module = "shared.bench.on_gpu.first_step"
-    command = [sys.executable, "-m", module, "-".join(map(str, sizes)), str(batch)]
+    command = processes.python("-m", module, "-".join(map(str, sizes)), str(batch))
     before, _ = _timed(plan, command)
     done, seconds = _timed(plan, command)
     if before.code != 0 or done.code != 0:
@@ -82,7 +82,8 @@ def _first_step(plan: GpuPlan) -> Found:
 
 def _timed(plan: GpuPlan, command: Sequence[str]) -> tuple[processes.Finished, float]:
     before = plan.left
-    done = processes.run(command, max(before, 1.0), folder=processes.ROOT)
+    variables = processes.finding_our_packages(os.environ)
+    done = processes.run(command, max(before, 1.0), folder=processes.ROOT, variables=variables)
     return done, before - plan.left
 
 

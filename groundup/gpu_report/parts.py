@@ -22,7 +22,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -114,8 +113,8 @@ def compile_kernels(part: Part) -> None:
         part.finish("skipped", "the emulator compiles a kernel when it is launched")
         return
     seconds = max(part.plan.left - TO_END, 1.0)
-    command = [sys.executable, "-m", "groundup.compiling.beforehand", ",".join(part.report), f"{seconds:.1f}"]
-    done = processes.run(command, part.plan.left, folder=processes.ROOT)
+    command = processes.python("-m", "groundup.compiling.beforehand", ",".join(part.report), f"{seconds:.1f}")
+    done = processes.run(command, part.plan.left, variables=processes.finding_our_packages(os.environ))
     if done.code != 0:
         part.finish("error", f"nothing was compiled: {done.last_error or done.failure}")
         return

@@ -231,7 +231,7 @@ def _in_process(
 ) -> dict[str, Any]:
     """What a part found, in a process of its own, however that ends. later: the parts after it"""
     result = _result_file(out)
-    command = [sys.executable, "-m", "groundup.gpu_report", "--part", name, "--result", str(result)]
+    command = processes.python("-m", "groundup.gpu_report", "--part", name, "--result", str(result))
     command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
     command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
     command += ["--only", ",".join(later)] if later else []
@@ -240,7 +240,8 @@ def _in_process(
     interrupted = False
     try:
         limit = max(budget - PATIENCE, 1.0)
-        done = processes.run(command, limit, folder=processes.ROOT, variables=variables, shown=True, patience=PATIENCE)
+        found_by = processes.finding_our_packages(variables)
+        done = processes.run(command, limit, variables=found_by, shown=True, patience=PATIENCE)
     except KeyboardInterrupt:
         interrupted = True
     found, unread = _found(result)

@@ -6,9 +6,9 @@ what nobody has written) and synccheck (wrong barriers). Each runs the correctne
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,7 @@ def sanitizer(part: Part) -> None:
         part.finish("skipped", reason)
         return
     seconds = part.plan.left
-    job = [
-        sys.executable,
+    job = processes.python(
         "-m",
         "groundup.gpu_report",
         "--part",
@@ -58,11 +57,11 @@ def sanitizer(part: Part) -> None:
         "--tiny",
         "--seconds",
         f"{max(seconds - TO_SUM_UP, seconds / 2):.0f}",
-    ]
+    )
 
     def watch(tool: str) -> processes.Finished:
         command = [program, "--tool", tool, "--error-exitcode", str(FOUND), *job]
-        return processes.run(command, seconds, folder=processes.ROOT, together=True)
+        return processes.run(command, seconds, variables=processes.finding_our_packages(os.environ), together=True)
 
     wrong = []
     with ThreadPoolExecutor(len(TOOLS)) as pool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -54,7 +53,8 @@ def suite(part: Part, tests: Sequence[str] | None = None) -> None:
         part.skip("the suite", f"{missing[0]} is not here")
         part.finish("skipped", f"{missing[0]} is not here")
         return
-    variables = os.environ | {"GROUNDUP_CUDA": BACKEND.name}  # so that pytest's workers do not choose again
+    # The backend is named so that pytest's workers do not choose again.
+    variables = processes.finding_our_packages(os.environ) | {"GROUNDUP_CUDA": BACKEND.name}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.jsonl"
         room = free_memory()
@@ -62,7 +62,7 @@ def suite(part: Part, tests: Sequence[str] | None = None) -> None:
         workers = min(usable_cores() // 2, most)
         parallel = ["-n", str(workers)] if workers > 1 and importlib.util.find_spec("xdist") else []
         options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
-        command = [sys.executable, "-m", "pytest", "-p", suite_outcomes.__name__, *tests, *options, *parallel]
+        command = processes.python("-m", "pytest", "-p", suite_outcomes.__name__, *tests, *options, *parallel)
         variables |= {suite_outcomes.VARIABLE: str(file)}
         done = processes.run(command, part.plan.left, folder=processes.ROOT, variables=variables, together=True)
         counts, failures, reasons = counted(suite_outcomes.read(file))

@@ -51,6 +51,7 @@ OF_ROUNDED = {
 
 RUNGS = (*matmul.LADDER, *(name for name in matmul.TENSOR_CORES if name in matmul.RUNGS), *OF_ROUNDED)
 SEED = 0
+_random = np.random.default_rng(SEED)
 
 
 def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtype: str = "float32") -> Launch:
@@ -65,6 +66,8 @@ def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtyp
         raise ValueError(f"size: expected whole numbers of at least 1, got {size}")
     if dtype not in arrays.DTYPES:
         raise ValueError(f"dtype: expected one of {', '.join(arrays.DTYPES)}, got {dtype!r}")
+    global _random
+    _random = np.random.default_rng(SEED)
     rung, _, form = name.partition(":")
     if rung in OF_ROUNDED:
         return _of_rounded(name, rung, form or "nn", size, dtype)
@@ -133,7 +136,8 @@ def _name(kernel: Any) -> str:
 
 
 def _matrix(shape: tuple[int, ...], dtype: str) -> Any:
-    return cuda.to_device(np.random.default_rng(SEED).standard_normal(shape).astype(dtype))
+    """Random numbers, others in each array of a launch, and the same in each run."""
+    return cuda.to_device(_random.standard_normal(shape).astype(dtype))
 
 
 def _softmax(rung: str) -> Call:

@@ -75,7 +75,7 @@ def _filled(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], fill: str |
     if fill == "arange":
         return np.arange(count).astype(dtype).reshape(shape)
     if fill == "random":
-        random = np.random.default_rng(SEED)
+        random = np.random.default_rng([SEED, *name.encode()])  # two arrays hold different numbers
         most = 1 if dtype.kind in "fc" else 2 if dtype.kind == "b" else 100
         return (random.random(count) * most).astype(dtype).reshape(shape)
     return np.full(shape, fill == "ones", dtype)

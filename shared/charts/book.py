@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from shared.bench.records.document import Results
-from shared.charts.drawing.save import save
+from shared.charts.drawing.save import saved
 from shared.charts.drawing.style import Chart
 from shared.charts.figures.accuracy import accuracy_in_time
 from shared.charts.figures.convolution_ladder import convolution_ladder_1, convolution_ladder_2, convolution_ladder_3
@@ -22,6 +23,7 @@ from shared.charts.figures.roofline import roofline
 from shared.charts.figures.sizes import speed_against_size
 from shared.charts.figures.staircase import staircase
 from shared.charts.figures.step_parts import step_parts
+from shared.terminal import attempt
 
 FIGURES: tuple[Callable[..., Chart | None], ...] = (
     staircase,
@@ -52,15 +54,14 @@ def draw(results: Results, *, emulated: bool = False) -> list[Chart]:
     """
     charts = []
     for figure in FIGURES:
-        chart = figure(results) if figure is training_curves else figure(results, emulated=emulated)
+        options = {} if figure is training_curves else {"emulated": emulated}
+        chart = attempt(f"the figure {figure.__name__} was not drawn", partial(figure, results, **options))
         if chart is not None:
             charts.append(chart)
     return charts
 
 
-def save_all(charts: Sequence[Chart], folder: Path) -> list[Path]:
-    """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths.
-
-    OSError where that cannot be.
-    """
-    return [path for chart in charts for path in save(chart.figure, folder / chart.name, dark=True)]
+def save_all(charts: Sequence[Chart], folder: Path) -> list[Chart]:
+    """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns those that
+    were written."""
+    return [chart for chart in charts if saved(chart, folder / chart.name, dark=True)]

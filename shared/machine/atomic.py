@@ -6,9 +6,11 @@ indivisible step. A reader finds the whole old file or the whole new one, also a
 
 import contextlib
 import os
+import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 ON_WINDOWS = os.name == "nt"
 
@@ -38,9 +40,8 @@ def write_together(contents: Mapping[Path, bytes], mode: int = 0o666, to_disk: b
         try:
             for path, content in contents.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                temporary = path.with_name(f"{_PREFIX}{path.name}-{os.getpid()}{_SUFFIX}")
-                temporaries[path] = temporary
-                with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+                temporaries[path], file = new_file(path.parent, mode)
+                with file:
                     file.write(content)
                     if to_disk:
                         file.flush()
@@ -56,6 +57,16 @@ def write_together(contents: Mapping[Path, bytes], mode: int = 0o666, to_disk: b
             _sync_folder(path.parent)
     except OSError as error:
         raise OSError(f"cannot write {path}: {why_not(path, error)}") from error
+
+
+def new_file(folder: Path, mode: int = 0o666) -> tuple[Path, BinaryIO]:
+    """The path of a new temporary file, and the file, open for writing. Raises OSError.
+
+    Nobody can guess its name, and what has the name already, such as a link to another file, is never opened.
+    """
+    path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+    nofollow = getattr(os, "O_NOFOLLOW", 0)
+    return path, open(path, "xb", opener=lambda name, flags: os.open(name, flags | nofollow, mode))
 
 
 def why_not(path: Path, error: OSError) -> str:

@@ -4,7 +4,10 @@
     output_of    the same for a quick question to the system: its answer, or None
     start        starts a program and returns at once, for a caller that talks with it; `end` ends it
     end_with_input, end_own_group    for such a program: how it ends with the process that started it
+    python, finding_our_packages    the command and the variables of a Python that imports our packages, and no file of
+                    the folder that one stands in
     kill_started    for a signal handler: kills whatever was started and still runs
+    ending_with_us  a block in which SIGTERM and SIGHUP end that, too
 
 A child leads a process group of its own. So a Ctrl-C in the terminal reaches this process alone, and this process can
 kill the child together with everything that the child started, even where the child itself has already ended. (Windows
@@ -24,7 +27,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -85,6 +88,7 @@ def run(
     shown: bool = False,
     most: int = MOST_OUTPUT,
     patience: float = 0.0,
+    stop: threading.Event | None = None,
 ) -> Finished:
     """Run a program to its end, at most for so many seconds (None: no limit). A missing program raises nothing.
 
@@ -95,6 +99,7 @@ def run(
     shown: let the program write to this process's own output and keep nothing
     most: how many bytes of output, and of errors, are kept: the last ones
     patience: at the time limit or an interruption, so many seconds to end by itself, as `end` has it
+    stop: set by another thread that no longer wants the answer
 
     When this function returns or is interrupted, no process of the child's group is left.
     """
@@ -109,12 +114,13 @@ def run(
             return Finished(None, failure=str(error))
     try:
         readers = [_Reader(pipe, most) for pipe in (child.stdout, child.stderr)]
-        code = _wait(child, seconds)
+        code = _wait(child, seconds, stop)
     finally:
         end(child, patience)
     last = time.monotonic() + DRAIN
     output, errors = (reader.text(last) for reader in readers)
-    return Finished(code, output, errors, f"no answer within {seconds:g} seconds" if code is None else "")
+    why = "stopped" if seconds is None else f"no answer within {seconds:g} seconds"
+    return Finished(code, output, errors, why if code is None else "")
 
 
 def output_of(command: Sequence[str]) -> str | None:
@@ -166,6 +172,33 @@ def kill_started() -> None:
             _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
+@contextlib.contextmanager
+def ending_with_us() -> Iterator[None]:
+    """Within this block SIGTERM and SIGHUP, whose default ends this process at once, first kill what it has started.
+
+    Where the program has a handler of its own, or is to ignore the signal, nothing changes; nor in another thread than
+    the first, because Python allows handlers only there.
+    """
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+        ours = [number for number in numbers if number and signal.getsignal(number) is signal.SIG_DFL]
+        for number in ours:
+            signal.signal(number, _kill_started_and_end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            if signal.getsignal(number) is _kill_started_and_end:
+                signal.signal(number, signal.SIG_DFL)
+
+
+def _kill_started_and_end(number: int, frame: object) -> None:
+    kill_started()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 def end_with_input() -> None:
     """In a child that `start` started with a pipe as its input: end with its group when the input ends, because the
     process that holds the other end of the pipe has ended, even where it was killed. Returns at once."""
@@ -190,6 +223,12 @@ def own_group(platform: str) -> dict[str, Any]:
     return {"creationflags": NEW_PROCESS_GROUP} if platform == "win32" else {"start_new_session": True}
 
 
+def python(*words: str) -> list[str]:
+    """The command that runs this Python again. -P: nothing is imported from the folder that one stands in, which
+    may be a stranger's."""
+    return [sys.executable, "-P", *words]
+
+
 def finding_our_packages(variables: Mapping[str, str]) -> dict[str, str]:
     """The environment variables with our packages first on PYTHONPATH: a child imports those that run now, wherever it
     is started."""
@@ -207,15 +246,15 @@ def _readable(text: str) -> IO[bytes]:
     return file
 
 
-def _wait(child: subprocess.Popen[Any], seconds: float | None) -> int | None:
-    """The child's exit code; None where it still runs after so many seconds."""
+def _wait(child: subprocess.Popen[Any], seconds: float | None, stop: threading.Event | None) -> int | None:
+    """The child's exit code; None where it still runs after so many seconds, or when `stop` is set."""
     last = None if seconds is None else time.monotonic() + seconds
     while True:
         left = SLICE if last is None else min(SLICE, last - time.monotonic())
         try:
             return child.wait(max(left, 0.0))
         except subprocess.TimeoutExpired:
-            if last is not None and time.monotonic() >= last:
+            if (last is not None and time.monotonic() >= last) or (stop is not None and stop.is_set()):
                 return None
 
 

@@ -110,6 +110,14 @@ def installed_from() -> str | None:
         return None
 
 
+def extra(name: str) -> str:
+    """The command that installs an extra of this project: from where it was installed, since no index has it."""
+    origin = installed_from()
+    if origin is None or (ROOT / "pyproject.toml").is_file():
+        return f"python -m pip install -e '.[{name}]' in the project's folder"
+    return f"python -m pip install '{PACKAGE}[{name}] @ {origin}'"
+
+
 def blas() -> str:
     """The library behind NumPy's `@` with its version, as NumPy's build records it; "" where NumPy does not import."""
     try:

@@ -329,9 +329,7 @@ def test_a_folder_that_others_may_write_to_is_not_used_and_named_once(folder: Pa
     folder.mkdir()
     folder.chmod(mode)
     private_folder._is_private.cache_clear()
-    with pytest.warns(
-        UserWarning, match=rf"the cache folder {folder} is not used: other users .* chmod go-w '{folder}'"
-    ):
+    with pytest.warns(UserWarning, match=rf"the cache folder {folder} is not used: other users .* rm -r {folder}"):
         assert path_with("out[0] = 1") is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -359,7 +357,7 @@ def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, -1)
     private_folder._is_private.cache_clear()
-    with pytest.warns(UserWarning, match=r"belongs to another user. To mend it: sudo chown -R"):
+    with pytest.warns(UserWarning, match=r"belongs to another user. To mend it: sudo rm -r"):
         assert path_with("out[0] = 1") is None
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from cuda_emulator import KernelError, cuda, hooks
+from cuda_emulator import KernelError, cuda, hooks, options, register_progress
 from groundup.lens import profile
 from groundup.lens.detecting import detect
 
@@ -86,3 +87,26 @@ import {emulator}.runtime.dispatcher
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_whoever_is_registered_is_told_of_a_compilation_and_of_each_part_of_a_check() -> None:
+    told: list[tuple[str, int, int]] = []
+    before = register_progress(lambda *what: told.append(what))
+    try:
+
+        @cuda.jit
+        def never_compiled_before(x):
+            x[cuda.threadIdx.x] = 7.25
+
+        values = np.zeros(32)
+        with options(check=True):
+            never_compiled_before[1, 32](values)
+    finally:
+        assert register_progress(before) is not None
+    name = "never_compiled_before"
+    parts = [f"checking {name}, launch 1"] * 5
+    checked = [each for each in told if each[0].startswith("checking")]
+    assert [each[0] for each in checked] == parts
+    assert [each[1:] for each in checked] == [(i, 5) for i in range(5)]
+    assert told[-1] == ("", 0, 0)
+    assert {each[0] for each in told} <= {*parts, f"compiling {name}", ""}

@@ -12,9 +12,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundup import race, race_ladders, race_results
+from groundup import race, race_bar, race_ladders, race_results
 from groundup.commands import race as command
 from shared import contract
+from shared.charts.figures import curves
 from shared.data.datasets import Dataset, Split, load_dataset
 from shared.machine.environment import busy
 from shared.machine.environment import environment as command_environment
@@ -208,15 +209,84 @@ def test_where_another_program_computes_the_ladders_are_measured_on_one_thread(
     assert document["environment"]["ladder_threads"] == 1
 
 
-def test_where_the_ladders_cannot_be_measured_the_error_says_that_nothing_was_written(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_where_the_ladders_cannot_be_measured_all_else_is_kept(
+    draws: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(command, "busy", lambda facts: "busy")
     monkeypatch.setattr(race_ladders, "CODE", "raise SystemExit('no room')")
-    error = run("--stages", "2").exception
-    assert str(error).startswith("race: the ladders were not measured, and nothing was written")
-    assert str(error).endswith("its process ended with exit code 1: no room")
-    assert list((tmp_path / "out").iterdir()) == []
+    result = draws("--stages", "2")
+    assert result.exit_code == 0
+    assert (
+        "warning: the matmul ladders were not measured: ChildProcessError: its process ended with exit code 1: no room"
+        in result.stderr.splitlines()
+    )
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert (len(document["stages"]), document["ladders"]) == (1, [])
+    assert "training_curves.png" in document["charts"]
+
+
+def test_a_busy_machine_is_told_of_before_the_race_begins(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: Any) -> None:
+        raise ValueError("it has begun")
+
+    monkeypatch.setattr(command, "busy", lambda facts: "the machine was not idle")
+    monkeypatch.setattr(command.racing, "run_lap", ended)
+    result = run("--stages", "2")
+    assert str(result.exception) == "it has begun"
+    assert result.stderr.splitlines() == ["warning: the machine was not idle"]
+
+
+def test_the_bar_tells_how_far_the_emulator_s_first_compilation_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(race_bar.time, "monotonic", lambda: now[0])
+    bar = race_bar.RaceBar(1, 10, kernels=4)
+    bar.steps_of(contract.load_stage("2"))
+    told = []
+    for name in "abcde":
+        bar.compiling(f"compiling {name}")
+        told.append(bar._progress.tasks[0].fields["numbers"])
+        bar.compiling("")
+        now[0] += 10
+    assert told == [
+        "compiling a, kernel 1: 0 %",
+        "compiling b, kernel 2: 25 %, about 30 s left",
+        "compiling c, kernel 3: 50 %, about 20 s left",
+        "compiling d, kernel 4: 75 %, about 10 s left",
+        "compiling e, kernel 5",
+    ]
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("no ink")
+
+
+def test_a_figure_that_cannot_be_drawn_costs_that_figure_and_a_sentence(
+    draws: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(curves, "training_curves", broken)
+    result = draws("--stages", "1,2")
+    assert result.exit_code == 0
+    assert "warning: the figure training_curves was not drawn: RuntimeError: no ink" in result.stderr.splitlines()
+    charts = json.loads((tmp_path / "out" / "results.json").read_text())["charts"]
+    assert {name.partition(".")[0] for name in charts} == {"time_per_stage", "ladder_share"}
+    assert "stage 2: NumPy" in result.stdout
+
+
+@pytest.mark.parametrize("where", ["_ladders", "draw"])
+def test_ctrl_c_after_the_stages_keeps_what_they_did(
+    where: str, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command if where == "_ladders" else command.race_results, where, interrupt)
+    result = run("--stages", "2")
+    results = tmp_path / "out" / "results.json"
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == f"interrupted: {results} has what the stages did, without all charts"
+    assert json.loads(results.read_text())["stages"][0]["stage"] == "stage2_numpy"
 
 
 @wide

@@ -47,7 +47,8 @@ MAY_IMPORT = {
     "stage4_numba_cuda.backend": ("stage4_numba_cuda", "shared", "cuda_emulator"),
     **{f"{floor}.train": ("groundup.entry",) for floor in FLOORS},
     "groundup.__main__": ("groundup.entry",),
-    "groundup.entry": ("groundup.cli",),  # where the program begins, so that Ctrl-C is quiet while the rest is loaded
+    # Where the program begins, so that Ctrl-C is quiet while the rest is loaded.
+    "groundup.entry": ("groundup", "groundup.cli", "shared.machine"),
     # The former names of what moved, kept for scripts; nothing of ours imports them.
     "shared.doctor": ("groundup.doctor",),
     "stage4_numba_cuda.emulator": ("cuda_emulator",),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import json
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -30,8 +29,7 @@ class Examiner:
     """A process that runs examiner.py."""
 
     def __init__(self) -> None:
-        # -P: nothing is imported from the folder in which this process happens to run, such as the learner's.
-        program = [sys.executable, "-P", "-m", "groundup.course.judging.examiner"]
+        program = processes.python("-m", "groundup.course.judging.examiner")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = processes.start(
             program,

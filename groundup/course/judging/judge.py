@@ -116,7 +116,7 @@ def _run(
         request.write_text(json.dumps(asked), encoding="utf-8")
         (Path(scratch) / "empty").mkdir()
         start = time.perf_counter()
-        child = [sys.executable, "-m", "groundup.course.judging.child", str(request)]
+        child = processes.python("-m", "groundup.course.judging.child", str(request))
         limit = seconds
         if sys.platform == "linux":
             child, limit = guarded(child, seconds, phase.megabytes + OWN_MEGABYTES, report), seconds + GRACE
@@ -129,7 +129,7 @@ def _run(
 
 def guarded(command: Sequence[str], seconds: float, megabytes: int, report: Path) -> list[str]:
     """The command, started by the warden (warden.py), which also counts the processes that it starts."""
-    program = [sys.executable, "-S", "-E", str(Path(__file__).with_name("warden.py"))]
+    program = processes.python("-S", "-E", str(Path(__file__).with_name("warden.py")))
     return [*program, str(seconds), str(megabytes), str(report), str(os.getpid()), *command]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 from typing import IO, Any
@@ -89,7 +88,7 @@ class Watch:
             self._finish(*self._child)
 
     def _start(self) -> None:
-        command = [sys.executable, "-P", "-m", "groundup.studio.course.grading"]
+        command = processes.python("-m", "groundup.studio.course.grading")
         output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _cancel, or below
         variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
         try:

@@ -80,8 +80,8 @@ class Answers:
     def answer(self, name: str, number: int, pixels: np.ndarray) -> dict[str, Any]:
         """One floor's answer to a drawing, uint8 (784,); it waits until the floor is prepared.
 
-        Returns {"number", "scores": the last layer's output, "probabilities": their softmax by the same floor,
-        "seconds": from the pixels on the host to the probabilities there}.
+        Returns {"number", "version": the network's, "scores": the last layer's output, "probabilities": their softmax
+        by the same floor, "seconds": from the pixels on the host to the probabilities there}.
         Raises ValueError for a number that is no floor's, StageUnavailable for a floor that this machine lacks.
         """
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(STAGES):
@@ -90,7 +90,7 @@ class Answers:
         floor = prepared.floors[STAGES[number - 1]]
         with floor.lock:
             self._ready(floor, prepared.trained)
-            return {"number": number, **_answer(floor, prepared.trained, pixels)}
+            return {"number": number, "version": prepared.trained.version, **_answer(floor, prepared.trained, pixels)}
 
     def _prepare(self, name: str) -> Prepared:
         """The network with its floors; a thread begins to prepare them if this is the first time."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from groundup.studio.digits import networks
-from groundup.studio.digits.nearest import image
+from groundup.studio.digits.nearest import image, why_none
 from groundup.studio.digits.networks import Trained
 from groundup.studio.digits.reasons import packed
 from shared.data.datasets import CLASSES, load_dataset
@@ -26,12 +26,14 @@ PER_CLASS = 40
 def network(trained: Trained) -> dict[str, Any]:
     """A network as the page needs it to show its neurons' weights.
 
-    {"name", "title", "about", "classes", "certain", "normalisation"}, and of a stack of dense layers "sizes",
-    "activation" and "parameters", of any other network "filters": those of the first convolution (O, kh, kw) or None.
+    {"name", "version", "title", "about", "classes", "certain", "normalisation"}, and of a stack of dense layers
+    "sizes", "activation" and "parameters", of any other network "filters": those of the first convolution (O, kh, kw)
+    or None.
     """
     checkpoint, normalisation = trained.checkpoint, trained.normalisation
     about: dict[str, Any] = {
         "name": trained.name,
+        "version": trained.version,
         "title": trained.title,
         "about": trained.about,
         "classes": list(trained.classes),
@@ -46,7 +48,7 @@ def network(trained: Trained) -> dict[str, Any]:
 
 
 def data(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the exported page carries: {"network", "images": {"pixels", "labels"}}.
+    """What the exported page carries: {"network", "images": {"pixels", "labels"}, "why": the images are none}.
 
     options: "run": the folder of a run, a stack of dense layers; without it the network that ships
     Raises ValueError for a network that an exported page cannot compute.
@@ -60,5 +62,8 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"network: {trained.name} is no stack of dense layers; an exported page computes only those")
     train = load_dataset("mnist-subset").train
     chosen = np.sort(np.concatenate([np.flatnonzero(train.y == digit)[:PER_CLASS] for digit in range(CLASSES)]))
+    why = why_none(trained.dataset)
+    if why:
+        chosen = chosen[:0]
     images = {"pixels": image(train.x[chosen]), "labels": train.y[chosen].tolist()}
-    return {"network": network(trained), "images": images}
+    return {"network": network(trained), "images": images, "why": why}

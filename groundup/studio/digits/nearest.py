@@ -15,6 +15,22 @@ import numpy as np
 
 from groundup.studio.digits.pixels import as_input
 from shared.data.datasets import Split, load_dataset
+from shared.layers import shortened
+
+OF_DIGITS = ("mnist-subset", "mnist")
+"""The data sets whose images the bundled ones are a part of."""
+
+
+def why_none(dataset: str) -> str:
+    """Why a network of this data set has no nearest images here; "" where it has."""
+    if dataset in OF_DIGITS:
+        return ""
+    known = (
+        f"This network learned from {shortened(dataset)}"
+        if dataset
+        else "The network's file does not say what it learned from"
+    )
+    return f"{known}; only the images of MNIST's bundled subset are at hand here."
 
 
 class TrainingImages:

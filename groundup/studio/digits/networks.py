@@ -47,6 +47,8 @@ class Trained:
 
     name: DEFAULT or the run's folder, counted from runs/; title: its layers
     about: how it was trained, and how well, in words; classes: the names of its ten classes
+    dataset: the name of the one that it learned from, "" where its file does not say it
+    version: when its file was written; an answer of another version is another network's
     certain: whether softmax of its scores are probabilities; another loss than cross-entropy only ranks the classes
     """
 
@@ -57,6 +59,8 @@ class Trained:
     certain: bool
     checkpoint: Checkpoint
     normalisation: Normalisation | None
+    dataset: str
+    version: str
 
     def learned(self, x: np.ndarray) -> np.ndarray:
         """Images (n, 784) as the network learned from them: in its dtype, normalised if its run did that."""
@@ -93,6 +97,7 @@ def opened(path: Path, name: str) -> Trained:
 
     Raises ValueError for one that takes no images of digits, CheckpointError for a damaged file.
     """
+    version = str(path.stat().st_mtime_ns)
     checkpoint = load_checkpoint(path)
     notes = checkpoint.about_run.get("notes")
     notes = notes if isinstance(notes, Mapping) else {}
@@ -107,6 +112,8 @@ def opened(path: Path, name: str) -> Trained:
         certain=checkpoint.loss == "softmax_cross_entropy",
         checkpoint=checkpoint,
         normalisation=Normalisation.from_notes(notes),
+        dataset=str(notes.get("dataset") or ""),
+        version=version,
     )
 
 

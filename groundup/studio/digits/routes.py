@@ -17,7 +17,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """Questions about networks, answers to drawings, and the learner's own set."""
     from groundup.studio.digits import embedded, networks
     from groundup.studio.digits.answering import Answers
-    from groundup.studio.digits.nearest import TrainingImages
+    from groundup.studio.digits.nearest import TrainingImages, why_none
     from groundup.studio.digits.own_set import OwnSet
     from groundup.studio.digits.pixels import drawing
     from groundup.studio.digits.reasons import reasons
@@ -42,10 +42,15 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return {"answers": [answers.answer(body.get("network", ""), each, pixels) for each in asked[:4]]}
 
     def why(request: Request, body: dict[str, Any]) -> Any:
-        return reasons(answers.trained(body.get("network", "")), drawing(body.get("pixels")))
+        trained = answers.trained(body.get("network", ""))
+        return {**reasons(trained, drawing(body.get("pixels"))), "version": trained.version}
 
     def nearest(request: Request, body: dict[str, Any]) -> Any:
-        return {"nearest": images.nearest(drawing(body.get("pixels")), NEAREST), "of": len(images.split)}
+        pixels, why = (
+            drawing(body.get("pixels")),
+            why_none(answers.trained(body.get("network", networks.DEFAULT)).dataset),
+        )
+        return {"nearest": [] if why else images.nearest(pixels, NEAREST), "of": len(images.split), "why": why}
 
     def tell(request: Request, body: dict[str, Any]) -> Any:
         return own.add(drawing(body.get("pixels")), body.get("label"))

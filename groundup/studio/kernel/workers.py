@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections import deque
 from typing import Any
@@ -39,7 +38,7 @@ class Worker:
             "PYTHONIOENCODING": "utf-8",
         }
         self._child = processes.start(
-            [sys.executable, "-m", "groundup.studio.kernel.worker"],
+            processes.python("-m", "groundup.studio.kernel.worker"),
             variables=variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

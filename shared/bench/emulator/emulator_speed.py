@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -145,8 +144,8 @@ def launch_row(sizes: Sizes) -> Row:
 def child(what: str, size: int, **variables: str) -> Any:
     """What another process measured: the JSON that `main(["--child", what, ...])` prints there."""
     ours = {name: value for name, value in os.environ.items() if name not in ("GROUNDUP_EMULATOR", "GROUNDUP_THREADS")}
-    command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--child", what, "--size", str(size)]
-    done = processes.run(command, None, variables=ours | variables)
+    command = processes.python("-m", __spec__.name if __spec__ else __name__, "--child", what, "--size", str(size))
+    done = processes.run(command, None, variables=processes.finding_our_packages(ours | variables))
     if done.code != 0:
         said = done.last_error or done.failure or f"exit code {done.code}"
         raise RuntimeError(f"the process that measures {what!r} failed: {said}")

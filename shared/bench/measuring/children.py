@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,7 +41,7 @@ def ask(
     JSON, and where it takes longer than `patience` seconds.
     """
     environment = processes.finding_our_packages(with_threads(threads) | dict(variables or {}))
-    command = [sys.executable, "-P", "-c", code]
+    command = processes.python("-c", code)
     done = processes.run(command, patience, variables=environment, text=json.dumps(request))
     if done.code is None:
         raise ChildProcessError(f"its process took longer than {patience:g} s")
@@ -61,7 +60,7 @@ def messages(code: str, request: Mapping[str, Any], *, threads: int) -> Iterator
     Raises ChildProcessError where it fails. It is ended where the caller stops listening.
     """
     child = processes.start(
-        [sys.executable, "-P", "-c", holding(cores_to_hold(threads)) + code],
+        processes.python("-c", holding(cores_to_hold(threads)) + code),
         variables=processes.finding_our_packages(with_threads(threads)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.machine.atomic import why_not, write_atomically
+from shared.machine.atomic import new_file, why_not, write_atomically
 
 
 def results_folder(path: Path) -> Path:
@@ -19,13 +19,15 @@ def results_folder(path: Path) -> Path:
 
     Raises OSError naming the folder and the reason.
     """
-    probe = path / ".groundup-probe"
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe.touch()
+        probe, file = new_file(path)
+        file.close()
         probe.unlink()
     except OSError as error:
-        raise OSError(f"cannot write results into {path}: {why_not(probe, error)}; choose another --out") from error
+        raise OSError(
+            f"cannot write results into {path}: {why_not(path / '-', error)}; choose another --out"
+        ) from error
     return path
 
 

@@ -18,8 +18,9 @@ from matplotlib.text import Annotation, Text
 
 from shared.charts.drawing import svg
 from shared.charts.drawing.colours import on_dark
-from shared.charts.drawing.style import DPI, house_style
+from shared.charts.drawing.style import DPI, Chart, house_style
 from shared.machine.atomic import write_together
+from shared.terminal import attempt
 
 _COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
 
@@ -42,6 +43,11 @@ def save(figure: Figure, stem: Path, *, dark: bool = False) -> list[Path]:
     made = dict(zip(paths, drawn, strict=False))
     write_together(made, to_disk=False)
     return list(made)
+
+
+def saved(chart: Chart, stem: Path, *, dark: bool = False) -> list[Path]:
+    """The same for a chart; no paths, and a sentence on standard error, where it cannot be drawn or written."""
+    return attempt(f"the figure {chart.name} was not drawn", lambda: save(chart.figure, stem, dark=dark)) or []
 
 
 def _png(figure: Figure) -> bytes:

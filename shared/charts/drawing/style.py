@@ -54,8 +54,11 @@ def patch(pad: float = 0.8) -> dict[str, Any]:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw and save inside this: matplotlib reads its settings when an artist is made, and again when it is drawn."""
-    style: Any = {  # matplotlib types the keys as a long Literal
+    """Draw and save inside this: matplotlib reads its settings when an artist is made, and again when it is drawn.
+
+    All settings begin as matplotlib's own defaults, whatever the user's matplotlibrc and program have set.
+    """
+    style: dict[Any, Any] = {  # matplotlib types the keys as a long Literal
         "font.family": "DejaVu Sans",  # comes with matplotlib, so the figures look the same everywhere
         "font.size": 9.5,
         "axes.titlesize": 10,
@@ -86,7 +89,11 @@ def house_style() -> Iterator[None]:
         "svg.hashsalt": "groundup",  # the same figure gives the same file
         "axes.unicode_minus": False,
     }
-    with matplotlib.rc_context(style):
+    defaults: dict[Any, Any] = dict(dict.items(matplotlib.rcParamsDefault))
+    del defaults["backend"]  # the program's own, with which no figure of ours is drawn
+    with matplotlib.rc_context():
+        dict.update(matplotlib.rcParams, defaults)
+        matplotlib.rcParams.update(style)
         yield
 
 

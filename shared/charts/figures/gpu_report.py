@@ -8,6 +8,7 @@ emulator: its training is drawn against epochs, and the figure says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from shared.charts.drawing.colours import CONTENDERS, INK, QUIET, RULE, VERMILIO
 from shared.charts.drawing.save import save
 from shared.charts.drawing.style import house_style, new_figure, patch
 from shared.charts.drawing.words import NO_BREAK, three_digits
+from shared.terminal import attempt
 
 Row = dict[str, Any]
 
@@ -61,7 +63,8 @@ def draw(document: Row, out: Path) -> list[dict[str, str]]:
         charts.append(training(epochs, footer, emulated=bool(document["emulated"])))
     listed = []
     for chart in charts:
-        for path in save(chart.figure, out / f"gpu_{chart.name}"):
+        name = f"gpu_{chart.name}"
+        for path in attempt(f"the figure {name} was not drawn", partial(save, chart.figure, out / name)) or []:
             listed.append(
                 {"file": path.name, "title": chart.figure.get_suptitle().replace("\n", " "), "alt": chart.alt}
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from shared.charts.drawing.colours import BLUE, GREEN, INK, ORANGE, PAPER, RULE, VERMILION, shade, text_on
-from shared.charts.drawing.save import save
+from shared.charts.drawing.save import saved
 from shared.charts.drawing.style import SMALL, Chart, bare, house_style, new_figure
 from shared.charts.drawing.svg import INK_IMAGE
 from shared.charts.drawing.words import capital, in_words, listed, percent, plural, share
 from shared.charts.figures import activation_maps
 from shared.charts.figures.activation_maps import INKS, SIGNED, LayerMaps
+from shared.terminal import attempt
 from shared.training.metrics import EpochRecord
 
 PARTS = {"train": (BLUE, "o", "-"), "validation": (ORANGE, "s", (0, (4, 2))), "test": (GREEN, "D", "-")}
@@ -315,11 +317,9 @@ FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (
 
 def save_all(found: Findings, folder: Path) -> list[Path]:
     """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths.
-
-    OSError where that cannot be.
-    """
-    charts = [chart for figure in FIGURES if (chart := figure(found)) is not None]
-    return [path for chart in charts for path in save(chart.figure, folder / chart.name, dark=True)]
+    A figure that cannot be drawn costs a sentence."""
+    drawn = [attempt(f"the figure {figure.__name__} was not drawn", partial(figure, found)) for figure in FIGURES]
+    return [path for chart in drawn if chart for path in saved(chart, folder / chart.name, dark=True)]
 
 
 def confused(counts: np.ndarray, most: int) -> list[tuple[int, int, int]]:

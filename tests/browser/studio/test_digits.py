@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -173,3 +175,93 @@ def test_a_drawing_is_scaled_into_the_box_and_centred_by_its_mass(browser_page, 
     assert abs((pixels.sum(0) * np.arange(28)).sum() / mass - 14) <= 0.5
     assert found["scale"] == pytest.approx(20 / 6)
     assert "scaled by 3.33" in found["words"]
+
+
+NUMBERS = ("#answer", "#bars", "#floors", "#apart", "#winner", "#pull", "#nearest", "#neuron")
+
+
+def numbers(page):
+    """The texts of all places that show numbers of a drawing; of #neuron and #floors only what a drawing gives."""
+    texts = {place: page.inner_text(place) for place in NUMBERS}
+    return {place: text for place, text in texts.items() if any(letter.isdigit() for letter in without_names(text))}
+
+
+def without_names(text):
+    """The text without what is known without a drawing: names of classes, floors and neurons."""
+    for known in ("stage 1", "stage 2", "stage 3", "stage 4", *(f"\n{digit}" for digit in range(10))):
+        text = f"\n{text}".replace(known, "")
+    return text
+
+
+@contextmanager
+def held(page, address):
+    """Hold the studio's answers at an address back."""
+    routes = []
+    page.route(f"**{address}*", lambda route: routes.append(route))
+    yield
+    for route in routes:
+        route.continue_()
+    page.unroute(f"**{address}*")
+
+
+def test_after_clear_nothing_of_the_drawing_is_left(browser_page):
+    page = opened(browser_page)
+    first = {place: page.inner_text(place) for place in (*NUMBERS[:2], *NUMBERS[3:], "#done")}
+    draw(page, THREE)
+    answered(page)
+    assert set(numbers(page)) >= {"#answer", "#floors", "#winner", "#nearest"}
+    page.click("#clear")
+    assert {place: page.inner_text(place) for place in first} == first
+    assert numbers(page) == {}
+    assert page.locator("svg.layers .ink, svg.layers .lines line, svg.layers .winner").count() == 0
+    assert page.locator("svg.layers circle[style*='rgb']").count() == 0
+
+
+@pytest.mark.parametrize(
+    "address", ["/api/digits/network", "/api/digits/floors", "/api/digits/answer", "/api/digits/reasons"]
+)
+def test_after_a_change_of_network_nothing_of_the_one_before_is_shown(address, browser_page, studio_server):
+    folder = studio_server.studio.folder / "runs"
+    a_run(folder / "clothes", [784, 4, 10], {"dataset": "fashion-mnist"})
+    page = opened(browser_page)
+    draw(page, THREE)
+    answered(page)
+    with held(page, address):
+        page.select_option("#network", "clothes")
+        page.wait_for_timeout(300)
+        assert set(numbers(page)) <= ({"#answer", "#bars", "#floors"} if address.endswith("reasons") else set())
+        assert "The score of 3" not in page.inner_text("#winner")
+        assert page.locator("svg.layers .lines line").count() == 0
+    page.wait_for_function(
+        "() => document.querySelector('#nearest').textContent.includes('fashion-mnist')", timeout=60_000
+    )
+    assert page.inner_text("#nearest").startswith("This network learned from 'fashion-mnist'; only the images of MNIST")
+    assert "It is a 3" not in page.inner_text("#answer")
+
+
+def test_a_drawing_that_is_not_answered_yet_has_no_numbers(browser_page):
+    page = opened(browser_page)
+    draw(page, THREE)
+    answered(page)
+    with held(page, "/api/digits/answer"):
+        draw(page, [(0.5, 0.1), (0.5, 0.9)])
+        page.wait_for_timeout(300)
+        assert numbers(page) == {}
+    page.wait_for_function(
+        "() => document.querySelector('#winner').textContent.includes('The score of')", timeout=60_000
+    )
+
+
+def test_a_run_that_has_trained_on_is_loaded_again_before_it_answers(browser_page, studio_server):
+    folder = studio_server.studio.folder / "runs" / "mine"
+    a_run(folder, [784, 4, 10])
+    page = opened(browser_page)
+    page.select_option("#network", "mine")
+    page.wait_for_selector("#about:has-text('784-4-10')")
+    a_run(folder, [784, 6, 10])
+    draw(page, THREE)
+    page.wait_for_selector("#about:has-text('784-6-10')")
+    page.wait_for_function(
+        "() => document.querySelector('#winner').textContent.includes('a sum of 6 products')", timeout=60_000
+    )
+    assert page.locator("svg.layers .unit0").count() == 6

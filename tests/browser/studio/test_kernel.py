@@ -31,9 +31,10 @@ def opened(browser_page: Any) -> Any:
 
 
 def product() -> np.ndarray[Any, Any]:
-    """What tiled_16 computes when the page opens: both factors are the same random matrix."""
-    a = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
-    return a.astype(np.float64) @ a
+    """What tiled_16 computes when the page opens."""
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
+    return a.astype(np.float64) @ b
 
 
 def number_after(text: str, name: str) -> float:

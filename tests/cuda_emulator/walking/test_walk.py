@@ -227,3 +227,30 @@ def test_blocks_that_wait_for_each_other_are_refused_with_the_reason() -> None:
 def test_a_block_that_the_grid_does_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match="block: expected a number from 0 to 0, got 1"):
         launched().walk(1)
+
+
+@cuda.jit
+def indices_that_are_computed(x, y, out):
+    i = cuda.threadIdx.x
+    row = min(i + 1, 3)
+    out[i + 0, row - 1] = x[row - 1, -i] + y[int(x[row - 1, 0]) % 2, max(i, 1) - 1]
+    out[i, row % 2] += y[(i + 1) % 2, i if i > 0 else 0]
+    cuda.atomic.add(out, (i, row - 1), x[i - 1, 0])
+    if x[i, i] > y[-1, i - 1]:
+        out[i, 0] = -x[i - 1, i - 1]
+
+
+def test_an_access_is_named_as_the_source_has_it() -> None:
+    values = [np.ones((4, 4)), np.ones((2, 4)), np.zeros((4, 4))]
+    launched = Launched(indices_that_are_computed, (1,), (4,), values, 0)
+    shape = launched.grid, launched.block, 0, 0
+    kernel = indices_that_are_computed
+    walk = walk_block(Block(kernel.source, kernel._names, *shape), launched.fresh(), watched=range(4))
+    assert walk.fault == ""
+    texts = {walk.marks[access.mark].text for step in walk.steps for access in step.accesses}
+    assert texts == {
+        *("out[i + 0, row - 1]", "x[row - 1, -i]", "x[row - 1, 0]", "out[i, row % 2]"),
+        *("y[int(x[row - 1, 0]) % 2, max(i, 1) - 1]", "y[(i + 1) % 2, i if i > 0 else 0]"),
+        *("cuda.atomic.add(out, (i, row - 1), x[i - 1, 0])", "x[i - 1, 0]", "x[i, i]", "y[-1, i - 1]"),
+    } | (texts & {"out[i, 0]", "x[i - 1, i - 1]"})
+    assert not [mark.text for mark in walk.marks if "__" in mark.text]

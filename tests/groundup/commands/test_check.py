@@ -192,7 +192,7 @@ def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
         first = process.stdout.readline()
         assert process.poll() is None, "the first line came when all was over"
         rest = process.stdout.read()
-    assert first == "checking stage 2: NumPy, float64: op\n"
+    assert first == "checking stage 2: NumPy, float64: op (0 %)\n"
     levels = [line for line in (first + rest).splitlines() if line.startswith("checking ")]
     assert [line.rpartition(": ")[2] for line in levels] == ["op", "layer", "step", "trajectory", "gradients"]
     assert rest.endswith("All agree.\n")
@@ -203,4 +203,4 @@ def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
 def test_json_stays_one_document_in_a_pipe() -> None:
     result = run("2", "--dtype", "float64", "--json")
     assert json.loads(result.stdout)["ok"]
-    assert "checking stage 2: NumPy, float64: trajectory\n" in result.stderr
+    assert "checking stage 2: NumPy, float64: trajectory (" in result.stderr

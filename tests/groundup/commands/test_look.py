@@ -265,6 +265,17 @@ def test_a_network_of_normalised_images_is_asked_about_such_images(
     assert 0 <= found.images.min() <= found.images.max() <= 1, "the figures show the images as they are"
 
 
+def test_the_figures_do_not_follow_a_link_that_the_run_s_maker_has_put_there(runs: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(runs / "linear", run)
+    shutil.rmtree(run / "look", ignore_errors=True)
+    (tmp_path / "elsewhere").mkdir()
+    (run / "look").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"look is a link to .*elsewhere: name the folder of the figures with --out"):
+        looking.look(run, None, 3, None)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_damaged_metrics_are_named(runs: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(runs / "relu", tmp_path / "copy")
     (copy / "metrics.jsonl").write_text('{"epoch": 1}\n', encoding="utf-8")

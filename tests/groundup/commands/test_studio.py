@@ -262,4 +262,6 @@ def test_the_race_ends_with_the_command_that_opens_the_studio(monkeypatch):
     monkeypatch.setattr(sys, "argv", [".venv/bin/groundup", "race"])
     assert race_summary.invitation() == "To see all this in a browser: .venv/bin/groundup studio"
     monkeypatch.setattr(race_summary, "missing", lambda: ["uvicorn"])
-    assert race_summary.invitation().startswith("To see all this in a browser: python -m pip install 'groundup[web]'")
+    assert race_summary.invitation().startswith(
+        "To see all this in a browser: python -m pip install -e '.[web]' in the project's folder"
+    )

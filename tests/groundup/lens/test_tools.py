@@ -318,6 +318,7 @@ def test_arguments_stand_in_the_kernels_order_with_the_types_that_were_asked_for
 
 def test_arrays_are_the_same_each_time_and_whole_numbers_are_zero() -> None:
     assert np.array_equal(value_from("x", "float64[9]"), value_from("x", "float64[9]"))
+    assert not np.array_equal(value_from("x", "float64[9]"), value_from("y", "float64[9]"))
     assert not value_from("x", "int32[9]").any()
     assert value_from("x", "uint8[2]:ones").tolist() == [1, 1]
     assert value_from("x", "int32[50]:random").max() < 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -176,3 +177,38 @@ def test_it_listens_on_127_0_0_1_only(studio_server):
         connection = http.client.HTTPConnection(other, studio_server.port, timeout=5)
         with pytest.raises(OSError, match=r"refused|unreachable"):
             connection.request("GET", "/")
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ",
+        b"POST /api/digits/own HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf",
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET / HT",
+    ],
+    ids=["nothing", "a line", "headers", "a body", "chunks", "a second request"],
+)
+def test_a_request_that_is_sent_half_is_closed_after_some_seconds(studio_server, half, monkeypatch):
+    monkeypatch.setattr("groundup.studio.server.TO_SEND", 0.4)
+    with socket.create_connection(("127.0.0.1", studio_server.port), timeout=20) as connection:
+        connection.sendall(half)
+        begin = time.monotonic()
+        while connection.recv(1 << 16):
+            pass
+        assert 0.2 < time.monotonic() - begin < 5
+
+
+def test_between_two_requests_a_connection_may_wait_longer(studio_server, monkeypatch):
+    monkeypatch.setattr("groundup.studio.server.TO_SEND", 0.2)
+    connection = http.client.HTTPConnection("127.0.0.1", studio_server.port, timeout=20)
+    connection.request("GET", "/")
+    connection.getresponse().read()
+    first = connection.sock
+    time.sleep(0.6)
+    connection.request("GET", "/")
+    assert connection.getresponse().status == 401
+    assert connection.sock is first
+    connection.close()

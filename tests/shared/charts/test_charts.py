@@ -153,7 +153,9 @@ def test_the_emulator_alone_has_no_figure_of_times() -> None:
 
 def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:
     results = only(full_results(), kinds=["memory"])
-    paths = book.save_all(book.draw(replace(results, curves=[])), tmp_path / "new")
+    saved = book.save_all(book.draw(replace(results, curves=[])), tmp_path / "new")
+    assert [chart.name for chart in saved] == ["memory"]
+    paths = list((tmp_path / "new").iterdir())
     assert sorted(path.name for path in paths) == ["memory-dark.png", "memory-dark.svg", "memory.png", "memory.svg"]
     light, dark = (imread(tmp_path / "new" / name)[..., :3] for name in ("memory.png", "memory-dark.png"))
     assert light[0, 0] == pytest.approx([1, 1, 1])
@@ -178,3 +180,20 @@ def test_the_checks_themselves_find_what_is_wrong() -> None:
     assert checks.too_small(figure) == ["one", "two"]
     assert [text for text, _ in checks.unreadable(figure)] == ["one", "two"]
     assert timed(1.0).median == 1.0
+
+
+def test_a_figure_that_cannot_be_drawn_or_saved_costs_itself_and_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_ink(results: object, **options: object) -> None:
+        raise ZeroDivisionError("no\nink")
+
+    results = only(full_results(), kinds=["memory"])
+    monkeypatch.setattr(book, "FIGURES", (no_ink, book.memory, book.training_curves))
+    charts = book.draw(results)
+    assert [chart.name for chart in charts] == ["memory", "training_curves"]
+    assert capsys.readouterr().err == "warning: the figure no_ink was not drawn: ZeroDivisionError: no ink\n"
+    (tmp_path / "memory.svg").mkdir()
+    assert [chart.name for chart in book.save_all(charts, tmp_path)] == ["training_curves"]
+    told = capsys.readouterr().err
+    assert told.startswith(f"warning: the figure memory was not drawn: OSError: cannot write {tmp_path}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.bench.records.results import results_folder
 from shared.machine import atomic
 from shared.machine.atomic import write_atomically, write_together
 
@@ -79,3 +80,46 @@ def test_of_files_that_belong_together_none_is_replaced_if_one_cannot_be_written
         write_together({tmp_path / "a": b"new", tmp_path / "file" / "below": b"new"})
     assert (tmp_path / "a").read_bytes() == b"old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "file"]
+
+
+@pytest.mark.parametrize("form", ["link", "dangling link", "folder", "file"])
+def test_what_was_planted_under_a_temporary_name_is_never_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    victim, planted = tmp_path / "victim", tmp_path / ".groundup-0000000000000000.tmp"
+    if form != "dangling link":
+        victim.write_bytes(b"precious")
+    {
+        "link": lambda: planted.symlink_to(victim),
+        "dangling link": lambda: planted.symlink_to(victim),
+        "folder": planted.mkdir,
+        "file": lambda: os.link(victim, planted),
+    }[form]()
+    monkeypatch.setattr(atomic.secrets, "token_hex", lambda count: "0" * 2 * count)
+    with pytest.raises(OSError, match=r"cannot write .*new: File exists"):
+        write_atomically(tmp_path / "new", b"pwned")
+    assert os.path.lexists(planted)
+    assert (victim.read_bytes() if victim.exists() else b"") == (b"" if form == "dangling link" else b"precious")
+
+
+def test_a_temporary_name_cannot_be_guessed(tmp_path: Path) -> None:
+    made = [atomic.new_file(tmp_path) for _ in range(3)]
+    for _, file in made:
+        file.close()
+    assert len({path.name for path, _ in made}) == 3
+    assert all(len(path.stem.rpartition("-")[2]) == 16 for path, _ in made)
+
+
+def test_a_link_under_the_name_itself_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / "results.json").symlink_to("victim")
+    write_atomically(tmp_path / "results.json", b"new")
+    assert (tmp_path / "victim").read_bytes() == b"precious"
+    assert not (tmp_path / "results.json").is_symlink()
+
+
+def test_the_probe_of_a_results_folder_touches_nothing_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / ".groundup-probe").symlink_to(tmp_path / "victim")
+    results_folder(tmp_path)
+    assert not (tmp_path / "victim").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [".groundup-probe"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
 import subprocess
@@ -12,8 +14,11 @@ from pathlib import Path
 import pytest
 
 import cuda_emulator.compiler.private_folder
+from cuda_emulator.compiler import machine_code
 from shared.machine import caches, private_folder
 from shared.machine.atomic import write_atomically
+from stage3_c import build
+from stage4_numba_cuda import kernel_cache
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
 
@@ -46,7 +51,8 @@ def test_a_folder_that_others_may_write_to_is_replaced_by_an_empty_one_of_this_p
     (folder / "planted.so").touch()
     folder.chmod(mode)
     with pytest.warns(
-        UserWarning, match=rf"the cache folder {folder} is not used: .* To mend it: chmod go-w '{folder}'"
+        UserWarning,
+        match=rf"the cache folder {folder} is not used: .* To mend it: rm -r {folder}; what lies there may be theirs",
     ):
         found = caches.private(folder)
     assert found != folder
@@ -80,7 +86,7 @@ def test_a_folder_of_another_user_is_ignored(tmp_path):
     folder = tmp_path / "gpu"
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, -1)
-    with pytest.warns(UserWarning, match=rf"{folder} belongs to another user. To mend it: sudo chown"):
+    with pytest.warns(UserWarning, match=rf"{folder} belongs to another user. To mend it: sudo rm -r"):
         assert caches.private(folder) != folder
 
 
@@ -92,3 +98,83 @@ def test_a_file_can_be_written_for_this_user_alone(tmp_path):
     finally:
         os.umask(before)
     assert [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("private", "public")] == [0o600, 0o666]
+
+
+def test_of_a_folder_above_that_is_anybodys_another_place_is_advised(tmp_path):
+    folder = tmp_path / "any" / "stage3"
+    folder.mkdir(parents=True, mode=0o700)
+    folder.parent.chmod(0o777)
+    with pytest.warns(UserWarning, match=rf"other users may write to {folder.parent}. Set GROUNDUP_CACHE to a folder"):
+        assert caches.private(folder) != folder
+
+
+def planted_by_mode(path: Path) -> None:
+    path.chmod(0o622)
+
+
+def planted_by_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def planted_as_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def planted_by_another(path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only the administrator can give a file away")
+    os.chown(path, 12345, -1)
+
+
+PLANTED = [planted_by_mode, planted_by_link, planted_as_fifo, planted_by_another]
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_file_that_somebody_else_could_have_written_is_not_read(tmp_path, plant):
+    path = tmp_path / "kept"
+    path.write_bytes(b"ours")
+    path.chmod(0o600)
+    assert private_folder.read(path) == b"ours"
+    plant(path)
+    with pytest.raises(OSError, match=str(path)):
+        private_folder.read(path)
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_no_cache_runs_a_file_that_was_planted_while_others_could_write(tmp_path, plant, monkeypatch):
+    content = b"print('planted')"
+    source, kernel = tmp_path / "kernel.py", tmp_path / "kernel.nbk"
+    machine_code.write(source, b"magic ", content)
+    assert machine_code.read(source, b"magic ") == content
+    plant(source)
+    assert machine_code.read(source, b"magic ") is None
+    assert not os.path.lexists(source)
+    kernel.write_bytes(b"anything")
+    kernel.chmod(0o600)
+    plant(kernel)
+    monkeypatch.setattr(kernel_cache, "_rebuilt", pytest.fail)
+    assert kernel_cache._loaded(kernel) is None
+
+
+def test_a_library_of_stage_3_in_a_folder_of_another_is_built_again(tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("only the administrator can give a folder away")
+    folder = tmp_path / "key"
+    folder.mkdir(mode=0o700)
+    (folder / build.LIBRARY).write_bytes(b"library")
+    record = {"sha256": hashlib.sha256(b"library").hexdigest(), "command": [], "path": "", "version_text": ""}
+    (folder / build.RECORD).write_text(json.dumps(record | {"options": [], "flags": []}))
+    for path in folder.iterdir():
+        path.chmod(0o600)
+    assert build.find_built(folder) is not None
+    os.chown(folder, 12345, -1)
+    private_folder._is_private.cache_clear()
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert build.find_built(folder) is None
+    private_folder.make_below(folder)
+    assert (folder.stat().st_uid, list(folder.iterdir())) == (0, [])
+    planted_by_another(folder)
+    (folder / build.LIBRARY).write_bytes(b"library")
+    assert build.find_built(folder) is None

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -299,8 +298,7 @@ def test_a_build_that_is_killed_leaves_no_library_and_the_next_one_succeeds(
     killed = start(csrc, **held)
     wait_until(lambda: calls(tmp_path, "csrc/") > 0)
     killed.kill()
-    killed.communicate()
-    os.killpg(killed.pid, signal.SIGKILL)  # the compilers that it left behind
+    killed.communicate()  # nothing can end the compilers with it; they wait for the file
     assert list(own_cache.rglob(build.LIBRARY)) == []
     assert len(list(own_cache.glob(f"{build.BUILDING}*"))) == 1
     (tmp_path / "go").touch()

@@ -162,7 +162,7 @@ def test_without_a_compiler_the_message_names_the_fix_for_the_platform(
     assert advice in str(error.value)
     assert error.value.fix == f'"{sys.executable}" -m pip install ziglang'
     assert error.value.fix in str(error.value)
-    assert "groundup[compiler]" in str(error.value)
+    assert "the extra compiler of this project" in str(error.value)
 
 
 @pytest.mark.usefixtures("no_compiler")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -128,7 +127,7 @@ def projects_seconds() -> float | None:
     code = f"import {__name__} as phase; print(phase.own_seconds())"
     variables = {name: value for name, value in os.environ.items() if name != C_VARIABLE}
     done = processes.run(
-        [sys.executable, "-P", "-c", code], MOST_SECONDS, variables=processes.finding_our_packages(variables)
+        processes.python("-c", code), MOST_SECONDS, variables=processes.finding_our_packages(variables)
     )
     return float(done.output) if done.code == 0 else None
 

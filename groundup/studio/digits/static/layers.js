@@ -13,7 +13,7 @@ const MOST = 1024; // neurons of a layer that are drawn
 /**
  * Make the picture for a network.
  * chosen(layer, unit): called when the reader chooses a neuron; layer counts the hidden layers from 0
- * @returns {{show: (pixels, reasons, probabilities) => void}}
+ * @returns {{show: (pixels, reasons, probabilities) => void, clear: () => void}}
  */
 export function makeLayers(node, network, chosen) {
   return network.parameters ? denseLayers(node, network, chosen) : imageLayers(node);
@@ -109,7 +109,20 @@ function denseLayers(node, network, chosen) {
       + `The answer is ${network.classes[winnerOf(probabilities)]}.`);
   }
 
-  return { show };
+  /** Nothing is known of a drawing. */
+  function clear() {
+    now = null;
+    replace(input);
+    replace(lines);
+    circles.flat().forEach((circle) => circle.style.fill = "");
+    answers.forEach(({ circle, label }) => {
+      circle.style.fill = "";
+      label.classList.remove("winner");
+    });
+    picture.setAttribute("aria-label", `Network ${network.sizes.join("-")}. Draw something to see it at work.`);
+  }
+
+  return { show, clear };
 }
 
 /** inputs times weights of the winning neuron, one for each input. */
@@ -160,7 +173,8 @@ function grid(count, left, top, width, height) {
 
 /** A row of small images for each layer of a convolutional network. */
 function imageLayers(node) {
-  replace(node, html("p", { class: "quiet" }, "Draw something to see what each layer makes of it."));
+  const clear = () => replace(node, html("p", { class: "quiet" }, "Draw something to see what each layer makes of it."));
+  clear();
   function show(pixels, reasons) {
     replace(node, ...reasons.layers.map(({ words, shape, values }) => {
       const [channels, rows, columns] = shape.length === 3 ? shape : [1, 1, shape[0]]; // flat numbers: one row
@@ -175,5 +189,5 @@ function imageLayers(node) {
       return html("div", { class: "maps" }, html("h3", {}, words), html("div", { class: "row", role: "img", "aria-label": name }, tiles));
     }));
   }
-  return { show };
+  return { show, clear };
 }

@@ -29,7 +29,7 @@ export function offline(data) {
     const scores = forward(net, learned(pixels)).at(-1).output;
     const probabilities = softmax(scores, scores.length);
     const seconds = (performance.now() - started) / 1000;
-    return [{ number: null, scores: [...scores], probabilities: [...probabilities], seconds }];
+    return [{ number: null, version: about.version, scores: [...scores], probabilities: [...probabilities], seconds }];
   }
 
   async function reasons(name, pixels) {
@@ -45,7 +45,7 @@ export function offline(data) {
     const weights = column(net.weights.at(-1), scores.length, winner);
     const values = pull(trace, winner, rival);
     const last = { inputs, weights, bias: net.biases.at(-1)[winner] };
-    return { winner, rival, layers, pull: { shape: [PIXELS], values }, last };
+    return { version: about.version, winner, rival, layers, pull: { shape: [PIXELS], values }, last };
   }
 
   /** d (score[winner] - score[rival]) / dx: backpropagation that starts at the scores instead of a loss. */
@@ -63,7 +63,7 @@ export function offline(data) {
     return grad;
   }
 
-  async function nearest(pixels) {
+  async function nearest(name, pixels) {
     const labels = data.images.labels;
     const found = labels.map((label, i) => {
       const image = images.subarray(i * PIXELS, (i + 1) * PIXELS);
@@ -72,7 +72,7 @@ export function offline(data) {
       return { label, distance: Math.sqrt(sum), image };
     });
     found.sort((a, b) => a.distance - b.distance);
-    return { nearest: found.slice(0, 8), of: labels.length };
+    return { nearest: found.slice(0, 8), of: labels.length, why: data.why };
   }
 
   return { network: async () => about, networks: async () => [about], answers, reasons, nearest };

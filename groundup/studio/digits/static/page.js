@@ -28,6 +28,11 @@ let floors = [];
 let drawn = null; // the last drawing, as `centred` returns it
 let shown = null; // what is on the page: {answers: Map, answer, reasons, nearest}
 let turn = 0; // the newest drawing's; an answer to an earlier one comes too late
+let choice = 0; // the newest choice of a network; a network that was chosen before comes too late
+
+// What stands in each place before there is a drawing.
+const FIRST = Object.fromEntries(["answer", "winner", "pull", "nearest"].map((id) => [id, place(id).textContent.trim()]));
+const HOW = place("done").textContent;
 
 const pad = makePad(() => answer().catch(fail));
 place("pad").append(pad.node);
@@ -40,27 +45,30 @@ async function answer() {
   const began = performance.now();
   drawn = centred(pad.ink(), pad.size);
   shown = null;
-  showInput();
-  if (drawn === null || network === null) return show();
+  show();
+  if (drawn === null || network === null) return;
   const { name } = network;
   const { pixels } = drawn;
   const ready = floors.filter(({ state }) => state === "ready").map((each) => each.number);
   const quick = QUICK.filter((each) => ready.includes(each));
   const answers = new Map();
-  const take = (several) => several.forEach((each) => answers.set(each.number, each));
 
-  take(await source.answers(name, pixels, quick.length || carried ? quick : [2]));
+  for (const each of await source.answers(name, pixels, quick.length || carried ? quick : [2])) answers.set(each.number, each);
   if (mine !== turn) return;
+  if ([...answers.values()].some(isOfAnother)) return choose(name);
   shown = { answers, answer: [...answers.values()][0], reasons: null, nearest: null };
   showAnswer();
   settle();
   document.body.dataset.answered = String(Math.round(10 * (performance.now() - began)) / 10);
-  shown.reasons = await source.reasons(name, pixels);
+  const reasons = await source.reasons(name, pixels);
   if (mine !== turn) return;
+  if (isOfAnother(reasons)) return choose(name);
+  shown.reasons = reasons;
   showReasons();
-  shown.nearest = await source.nearest(pixels);
+  const nearest = await source.nearest(name, pixels);
   if (mine !== turn) return;
-  showNearest(place("nearest"), shown.nearest);
+  shown.nearest = nearest;
+  showNearest(known("nearest"), nearest);
   if (!carried) await askOthers(mine);
   document.body.dataset.done = String(mine);
 }
@@ -71,15 +79,40 @@ async function askOthers(mine) {
     if (state !== "ready" || shown === null || shown.answers.has(number) || mine !== turn) continue;
     const [late] = await server.answers(network.name, drawn.pixels, [number]);
     if (mine !== turn || shown === null) return;
+    if (isOfAnother(late)) return choose(network.name);
     shown.answers.set(number, late);
     showTable();
   }
 }
 
+/** Whether an answer belongs to other weights than the page has: the run has trained on meanwhile. */
+function isOfAnother({ version }) {
+  return version !== network.version;
+}
+
 function showInput() {
-  const words = drawn ? drawn.words : "Nothing is drawn yet.";
   replace(place("input"), inkTile(drawn ? drawn.pixels : new Uint8Array(784), "The drawing as 28 by 28 pixels"));
-  if (drawn) replace(place("done"), words);
+  replace(place("done"), drawn ? drawn.words : HOW);
+}
+
+/** Nothing is known of this drawing, or of this network. A place keeps its height until its new content is there. */
+function showUnknown() {
+  for (const [id, words] of Object.entries(FIRST)) {
+    const node = place(id);
+    node.style.minHeight = drawn ? `${node.offsetHeight}px` : "";
+    replace(node, id === "answer" ? (drawn ? "…" : words) : html("p", { class: "quiet" }, drawn ? "…" : words));
+  }
+  showBars(place("bars"), network ? network.classes : [], null);
+  showTable();
+  if (layers) layers.clear();
+  if (chosen && network) showNeuron(place("neuron"), network, null, ...chosen);
+  else replace(place("neuron"));
+}
+
+/** The place of something that is known now. */
+function known(id) {
+  place(id).style.minHeight = "";
+  return place(id);
 }
 
 function showAnswer() {
@@ -88,38 +121,33 @@ function showAnswer() {
   const name = network.classes[winner];
   const words = network.certain ? `It is a ${name}, with a probability of ${percent(probabilities[winner]).replace("> ", "more than ")}.`
     : `It is a ${name}. This network was trained with another loss: its numbers rank the classes, and are no probabilities.`;
-  replace(place("answer"), words);
+  replace(known("answer"), words);
   showBars(place("bars"), network.classes, probabilities);
   showTable();
 }
 
 function showTable() {
   const answers = shown ? shown.answers : new Map();
-  showFloors(place("floors"), floors, answers, network.classes);
+  showFloors(place("floors"), floors, answers, network ? network.classes : []);
   replace(place("apart"), apartInWords(answers));
 }
 
 function showReasons() {
   const { reasons, answer } = shown;
   layers.show(drawn.pixels, reasons, answer.probabilities);
-  showWinner(place("winner"), network, reasons, answer.scores);
-  showPull(place("pull"), network, reasons, drawn.pixels);
+  showWinner(known("winner"), network, reasons, answer.scores);
+  showPull(known("pull"), network, reasons, drawn.pixels);
   if (chosen) showNeuron(place("neuron"), network, reasons, ...chosen);
 }
 
-/** Everything again, as after a change of colours. */
+/** Everything that is known, as after a change of colours; all else as not known. */
 function show() {
   showInput();
-  if (network === null) return;
-  if (shown === null) {
-    replace(place("answer"), "Draw something.");
-    showBars(place("bars"), network.classes, null);
-    showTable();
-    return;
-  }
+  showUnknown();
+  if (shown === null) return;
   showAnswer();
   if (shown.reasons) showReasons();
-  if (shown.nearest) showNearest(place("nearest"), shown.nearest);
+  if (shown.nearest) showNearest(known("nearest"), shown.nearest);
 }
 
 let chosen = null; // [layer, unit] in the picture of the layers
@@ -140,23 +168,39 @@ function newLayers() {
 
 /** Change to another network, and have the floors prepared for it. */
 async function choose(name) {
-  const found = await source.network(name);
+  const mine = ++choice;
+  const before = network;
   turn++;
-  network = found;
+  network = null; // what is not loaded yet answers nothing
+  shown = null;
   floors = [];
+  replace(place("about"), "This network is being loaded …");
+  show();
+  try {
+    const found = await source.network(name);
+    if (mine !== choice) return;
+    network = found;
+  } catch (error) {
+    if (mine === choice && before && before.name !== name) {
+      place("network").value = before.name;
+      choose(before.name).catch(fail);
+    }
+    throw error;
+  }
   replace(place("about"), `${network.title}: ${network.about}.`);
   place("own").hidden = carried !== null || network.classes[0] !== "0";
   newLayers();
+  show();
   if (!carried) await watchFloors(name);
-  await answer();
+  if (mine === choice) await answer();
 }
 
 /** Look at the floors now, and again until none is being prepared. */
 async function watchFloors(name) {
-  if (network.name !== name) return;
+  if (network?.name !== name) return;
   const before = floors.filter(({ state }) => state === "ready").length;
   floors = await server.floors(name);
-  if (network.name !== name) return;
+  if (network?.name !== name) return;
   showTable();
   const ready = floors.filter(({ state }) => state === "ready").length;
   if (shown && ready > before) askOthers(turn).catch(fail);

@@ -96,6 +96,7 @@ export function showPull(node, network, reasons, pixels) {
 
 /** The nearest training images, the nearest first. found: as server.nearest() gives it */
 export function showNearest(node, found) {
+  if (found.why) return replace(node, html("p", { class: "quiet" }, found.why));
   const tiles = found.nearest.map(({ label, distance, pixels, image }) => html("li", {},
     inkTile(image ?? bytes(pixels), null), html("span", {}, html("b", {}, label), html("br"), html("span", { class: "quiet" }, number(distance, 3)))));
   replace(node, html("ol", { class: "nearest" }, tiles),

@@ -29,12 +29,12 @@ export async function floors(name) {
   return (await get("/api/digits/floors", { name })).floors;
 }
 
-/** The answers of these floors: [{number, scores, probabilities, seconds}]. */
+/** The answers of these floors: [{number, version, scores, probabilities, seconds}]. */
 export async function answers(name, pixels, floors) {
   return (await post("/api/digits/answer", { network: name, pixels: [...pixels], floors })).answers;
 }
 
-/** What led to the answer: {winner, rival, layers: [{words, shape, values}], pull: {shape, values}, last}. */
+/** What led to the answer: {version, winner, rival, layers: [{words, shape, values}], pull: {shape, values}, last}. */
 export async function reasons(name, pixels) {
   const found = await post("/api/digits/reasons", { network: name, pixels: [...pixels] });
   const layers = found.layers.map(({ words, values }) => ({ words, ...unpacked(values) }));
@@ -44,9 +44,9 @@ export async function reasons(name, pixels) {
   return { ...found, layers, pull: unpacked(found.pull), last };
 }
 
-/** The training images that are most like the drawing: {nearest: [{label, distance, pixels}], of}. */
-export function nearest(pixels) {
-  return post("/api/digits/nearest", { pixels: [...pixels] });
+/** The training images that are most like the drawing: {nearest: [{label, distance, pixels}], of, why}; why: none are. */
+export function nearest(name, pixels) {
+  return post("/api/digits/nearest", { network: name, pixels: [...pixels] });
 }
 
 /** The learner's own set: {folder, count, counts, latest, command}. */

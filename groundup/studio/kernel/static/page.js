@@ -23,6 +23,7 @@ let race = null;
 let step = 0;
 let thread = 0;
 let asked = 0; // of the latest question: an older answer is not shown
+let opening = false; // while another kernel is opened nothing of it is known, and nothing more is asked about the last
 
 if (carried) {
   $("chooser").hidden = true;
@@ -48,18 +49,29 @@ async function begin() {
 async function open(target) {
   $("waiting").textContent = `Walking through ${target.name ?? target.kernel ?? target.id} …`;
   const mine = ++asked;
+  hide(true);
   try {
     const answer = await post("/api/kernel/open", { session, target });
     if (mine !== asked) return;
     settle();
+    replace($("found"), printed(answer.printed));
+    hide(false);
     show(answer, null);
     $("waiting").textContent = "";
-    replace($("found"), printed(answer.printed));
     askVerdicts(mine);
   } catch (error) {
-    if (mine === asked) $("waiting").textContent = "";
+    if (mine === asked) {
+      $("waiting").textContent = "";
+      hide(false);
+    }
     fail(error);
   }
+}
+
+/** Hide the walk of the kernel before this one, or show it again. */
+function hide(now) {
+  opening = now;
+  for (const id of ["walk", "further"]) $(id).hidden = now || walk === null || (id === "further" && carried !== null);
 }
 
 function show(answer, title) {
@@ -138,6 +150,7 @@ async function select(number) {
 }
 
 async function other(block, warp, wanted) {
+  if (opening) return;
   const mine = ++asked;
   try {
     const answer = await post("/api/kernel/walk", { session, block, warp });
@@ -153,6 +166,7 @@ async function other(block, warp, wanted) {
 }
 
 async function toggleBarrier(number) {
+  if (opening) return;
   const barriers = race?.barriers ?? [];
   if (barriers.includes(number)) {
     backToRight();

@@ -18,6 +18,11 @@ export function places(node) {
     html("h3", {}, title), html("div", { class: "chart" }), html("figcaption", {}, note))));
 }
 
+/** Show no layers: those of this run are not known yet. */
+export function clear() {
+  for (const { id } of CHARTS) document.getElementById(`layers-${id}`).hidden = true;
+}
+
 /** Draw the layers of a run. options: as for the curves. Returns the sentence to show instead where nothing was recorded, or "". */
 export async function draw(run, columns, options) {
   const { axis, smoothing, from, to } = options;

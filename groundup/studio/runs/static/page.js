@@ -53,6 +53,9 @@ async function select(code, first = false) {
   if (first && !state.drawn.length) state.drawn = state.runs.filter((each) => !each.trouble.length).slice(0, FIRST).map((each) => each.code);
   if (!state.drawn.includes(code)) state.drawn = [...state.drawn, code];
   history.replaceState(null, "", `#${code}`);
+  at("run-title").textContent = run(code).name;
+  for (const id of ["facts", "epochs", "layers-note"]) replace(at(id)); // of the run before
+  layers.clear();
   matrix.begin(at("mistakes"), run(code));
   await show();
 }

@@ -75,3 +75,36 @@ def test_a_network_that_is_not_there_is_refused(studio_server):
         assert "network: there is no run" in studio_server.refused("/api/digits/answer", body)
     assert "network: there is no run" in studio_server.refused("/api/digits/network?name=../secret")
     assert "floors: expected a list" in studio_server.refused("/api/digits/answer", {"pixels": PIXELS, "floors": 2})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "why"),
+    [
+        ("fashion-mnist", "This network learned from 'fashion-mnist'; only the images of MNIST's bundled subset"),
+        (None, "The network's file does not say what it learned from; only the images"),
+        ("my own", "This network learned from 'my own'; only the images"),
+        ("mnist", ""),
+    ],
+)
+def test_only_a_network_of_digits_has_nearest_images_of_mnist(studio_server, dataset, why):
+    a_run(studio_server.studio.folder / "runs" / "other", [784, 4, 10], {"dataset": dataset})
+    found = studio_server.post("/api/digits/nearest", {"network": "other", "pixels": PIXELS})
+    assert found["why"].startswith(why)
+    assert len(found["nearest"]) == (0 if why else 8)
+
+
+def test_an_answer_says_which_version_of_a_run_it_is_of(studio_server):
+    folder = studio_server.studio.folder / "runs" / "mine"
+    a_run(folder, [784, 4, 10])
+    question = {"network": "mine", "pixels": PIXELS}
+
+    def versions():
+        network = studio_server.get("/api/digits/network?name=mine")["version"]
+        answers = studio_server.post("/api/digits/answer", {**question, "floors": [2]})["answers"]
+        return {network, answers[0]["version"], studio_server.post("/api/digits/reasons", question)["version"]}
+
+    before = versions()
+    a_run(folder, [784, 6, 10])
+    after = versions()
+    assert len(before) == len(after) == 1
+    assert before != after

@@ -84,3 +84,32 @@ def test_without_a_name_it_is_the_tiled_product_and_an_unknown_name_is_refused(m
     assert asked == ["tiles", "tiles"]
     with pytest.raises(ValueError, match=r"walk: expected one of guard, .*, got 'nothing'"):
         embedded.data({"walk": "nothing"})
+
+
+@pytest.mark.parametrize(
+    "name", ["tiled_16", "tiled_16:tn", "coalesced", "dense.multiply", "dense.add_bias", "softmax_warp_backward"]
+)
+def test_no_two_arrays_of_a_kernel_hold_the_same_numbers_and_each_run_has_the_same(name: str) -> None:
+    from groundup.kernels.launching import project_launch
+
+    def numbers() -> list[np.ndarray[Any, Any]]:
+        found = list(arrays(Launched(*_parts(project_launch(name, (16, 16, 16)))).fresh()))
+        return [each.ravel()[:8] for each in found if each.any()]
+
+    def _parts(launch: Any) -> Any:
+        return launch.kernel, launch.grid, launch.block, launch.arguments, launch.sharedmem
+
+    first = numbers()
+    assert len({each.tobytes() for each in first}) == len(first) >= 2
+    assert all(np.array_equal(one, other) for one, other in zip(first, numbers(), strict=True))
+
+
+def test_no_text_of_a_walk_through_a_kernel_of_the_project_is_of_the_rewritten_source() -> None:
+    from groundup.kernels.launching import project_launch
+
+    for choice in PROJECT:
+        launch = project_launch(choice.name, choice.size)
+        launched = Launched(launch.kernel, launch.grid, launch.block, launch.arguments, launch.sharedmem)
+        shape = launched.grid, launched.block, 0, launched.dynamic_bytes
+        walk = walk_block(Block(launch.kernel.source, launch.kernel._names, *shape), launched.fresh(), watched=range(0))
+        assert [mark.text for mark in walk.marks if "__" in mark.text] == [], choice.name

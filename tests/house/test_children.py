@@ -1,0 +1,32 @@
+"""Another Python is started in one way: `processes.python`, which leaves the folder out that one stands in."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.house.source_tree import ROOT, files, module_name, sources
+
+ALLOWED = {"shared.machine.processes": "python", "groundup.doctor.survey": "_basics"}
+"""Who may name sys.executable outside a sentence: the one starter, and the doctor, who tells which Python this is."""
+
+
+def test_only_one_function_makes_the_command_of_another_python() -> None:
+    texts = sources() | {module_name(path): path.read_text(encoding="utf-8") for path in files("scripts")}
+    assert (ROOT / "scripts" / "measure_studio.py").is_file()
+    found = {}
+    for module, text in texts.items():
+        tree = ast.parse(text)
+        in_sentences = {
+            id(node) for joined in ast.walk(tree) if isinstance(joined, ast.JoinedStr) for node in ast.walk(joined)
+        }
+        for function in ast.walk(tree):
+            if isinstance(function, ast.Module | ast.FunctionDef) and any(
+                isinstance(node, ast.Attribute)
+                and node.attr == "executable"
+                and id(node) not in in_sentences
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "sys"
+                for node in ast.walk(function)
+            ):
+                found[module] = getattr(function, "name", "at its top")  # the innermost comes last
+    assert found == ALLOWED
