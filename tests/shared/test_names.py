@@ -12,7 +12,7 @@ ROOT = Path(names.__file__).parents[1]
 NOT_IN_THE_BROWSER: set[str] = set()
 """Activations that the pages without a server do not compute; the playground does not offer them."""
 
-OTHERS_TO_COME = ("stage4_numba_cuda/", "groundup/course/")
+OTHERS_TO_COME = ("stage4_numba_cuda/",)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
+from shared.names import OPTIMIZERS
 
 Settings = dict[str, float]
 """The settings of an optimizer, by the names that the floor below uses."""
@@ -41,7 +42,8 @@ def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
     return numbers
 
 
-CLASSES = ("SGD", "SGD", "SGD", "RMSProp", "Adam")
+CLASSES = (*OPTIMIZERS[:1] * 3, *OPTIMIZERS[1:])
+"""By kind, the optimizer: SGD has three kinds."""
 
 STATE_NAMES: tuple[tuple[str, ...], ...] = (
     (), ("velocity",), ("velocity",), ("square_average",), ("first_moment", "second_moment")

@@ -154,7 +154,7 @@ MUTANTS = [
         "        self._x = x\n"
         "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self."
         "weights)]",
-        "        self._x = [[0.0] * columns for _ in range(rows)]\n"
+        "        self._x = [[0.0] * len(x[0]) for _ in x]\n"
         "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self."
         "weights)]",
         "shape",

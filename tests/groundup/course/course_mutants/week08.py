@@ -59,7 +59,7 @@ MUTANTS = [
     Mutant("8.4", " && optimizer != NULL", "", "shape", ""),
     Mutant("8.4", "it->grad_w == NULL", "it->grad_w != NULL", "values", "the weights have not moved"),
     Mutant("8.4", "it->b_size, it->b,", "0, it->b,", "values", "the biases have not moved"),
-    Mutant("8.4", "it->w_first, it->w_second", "it->b_first, it->w_second", "shape", ""),
+    Mutant("8.4", "it->w_first, it->w_second", "NULL, NULL", "shape", "outside an array"),
     Mutant("8.4", "i < count &&", "i + 1 < count &&", "values", ""),
     Mutant("8.4", "operations) != 0) return -1;", "operations) != 0) return 0;", "sizes", "found no memory"),
     Mutant("8.4", "it->b_second) != 0) return -1;", "it->b_second) != 0) break;", "sizes", "found no memory"),

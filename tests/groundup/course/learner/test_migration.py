@@ -69,15 +69,7 @@ def test_the_command_fetches_the_new_stubs_of_one_file_and_keeps_a_copy(
     assert changed == set(MOVED), "no other file was written"
     assert all(after[name].decode() == stubbed(name, course()) for name in changed)
     for name in changed & before.keys():
-        (copy,) = (
-            (folder / ".groundup" / "old").rglob(Path(name).name)
-            if name.endswith(".c")
-            else [
-                path
-                for path in (folder / ".groundup" / "old").rglob(Path(name).name)
-                if Path(name).parts[0] in path.parts
-            ]
-        )
+        (copy,) = (folder / ".groundup" / "old").glob(f"*/{name}")
         assert copy.read_bytes() == before[name]
 
 
