@@ -54,7 +54,7 @@ def rungs() -> Figure:
     graph, compiled = new["PyTorch graph, resident"], _steps(NEWEST, "fastest_pytorch")["PyTorch compiled, resident"]
     for line in (graph, compiled):
         axes.axvline(line, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=0)
-    said = f"PyTorch,\ngraph: {three_digits(graph)},\ncompiled:\n{three_digits(compiled)} µs"
+    said = f"PyTorch's\ngraph: {three_digits(graph)},\ncompiled:\n{three_digits(compiled)} µs"
     text(axes, compiled * 0.9, 0.75, said, ORANGE, 9, ha="right", bbox=PAPER)
     axes.set_yticks(range(len(bars)), [""] * len(bars))
     for place, (name, launches, _, _) in enumerate(bars):
@@ -72,7 +72,8 @@ def rungs() -> Figure:
 def _steps(record: Path, part: str) -> dict[str, float]:
     """Contender -> microseconds of a step of 784-128-10 at batch 64."""
     rows = load(record / REPORT)["parts"][part]["rows"]
-    return {row["who"]: row["median"] * 1e6 for row in rows if (row.get("network"), row["batch"]) == ([784, 128, 10], 64)}
+    mine = [row for row in rows if (row.get("network"), row["batch"]) == ([784, 128, 10], 64)]
+    return {row["who"]: row["median"] * 1e6 for row in mine}
 
 
 def profile() -> Figure:
