@@ -1,12 +1,14 @@
-"""The figures of the page about a training step on an H100: the rungs, and where the time of a step goes.
+"""The figures of the page about a training step on a GPU: the rungs, and where the time of a step goes.
 
-Their numbers are read from the record in docs/benchmarks/gpu: gpu_report.json, profile.txt, persistent_prototype.txt.
+Their numbers are read from the two records in docs/benchmarks/gpu: gpu_report.json of both, and of the first, of an
+H100, profile.txt and persistent_prototype.txt.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -15,48 +17,63 @@ from style import BLUE, GREEN, GROUND, HERE, INK, ORANGE, PANEL, PINK, QUIET, RU
 from shared.bench.on_gpu.gpu_record import REPORT, load
 from shared.numbers import three_digits
 
-RECORD = HERE.parent / "benchmarks" / "gpu" / "nvidia-h100-80gb-hbm3-2026-11-22"
+RECORDS = HERE.parent / "benchmarks" / "gpu"
+RECORD, NEWEST = RECORDS / "nvidia-h100-80gb-hbm3-2026-11-22", RECORDS / "nvidia-h200-2026-11-26"
 SOURCE = "784-128-10, float32 · NVIDIA H100 80GB HBM3 · 2026-11-22, revision aa8f7fd"
+RUNGS_SOURCE = (
+    "784-128-10, float32 · dots: NVIDIA H200 · 2026-11-26, revision d0c3bb7\n"
+    "circles: NVIDIA H100 80GB HBM3 · 2026-11-22, revision aa8f7fd"
+)
 PAPER = {"facecolor": GROUND, "edgecolor": "none", "pad": 1.0}
 
 
 def rungs() -> Figure:
-    """Microseconds of a step on each rung at batch 64, on a log axis, with PyTorch's graph as a line."""
-    rows = load(RECORD / REPORT)["parts"]["steps"]["rows"]
-    mine = {row["who"]: row["median"] * 1e6 for row in rows if (row["network"], row["batch"]) == ([784, 128, 10], 64)}
+    """Microseconds of a step on each rung at batch 64, on a log axis: dots for the H200, circles for the H100, and
+    PyTorch's graph and its compiled step on the H200 as lines."""
+    old, new = (_steps(record, "steps") for record in (RECORD, NEWEST))
     prototype = _number(r"persistent: ([\d.]+) us/step", (RECORD / "persistent_prototype.txt").read_text())
     bars = [
-        ("op_by_op", "18 launches", mine["op_by_op"]),
-        ("fused", "12 launches", mine["fused"]),
-        ("few_kernels", "3 launches", mine["few_kernels"]),
-        ("graph", "1 replay", mine["graph"]),
-        ("resident", "1 replay, data on the GPU", mine["resident"]),
-        ("prototype", "1 launch for an epoch", prototype),
+        ("op_by_op", "18 launches", old["op_by_op"], new["op_by_op"]),
+        ("fused", "12 launches", old["fused"], new["fused"]),
+        ("few_kernels", "3 launches", old["few_kernels"], new["few_kernels"]),
+        ("graph", "1 replay", old["graph"], new["graph"]),
+        ("graph", "1 replay, data on the GPU", old["resident"], new["resident, graph"]),
+        ("persistent", "1 launch for many steps", prototype, new["resident"]),
     ]
     drawn = figure(3.9)
     axes = drawn.add_axes((0.36, 0.23, 0.6, 0.66))
     axes.set_xscale("log")
-    axes.set_xlim(4, 9000)
+    axes.set_xlim(4, 150_000)
     axes.set_ylim(len(bars) - 0.4, -0.6)
-    for place, (_, _, time) in enumerate(bars):
-        colours = {"color": SAND, "markeredgecolor": ORANGE} if place == len(bars) - 1 else {"color": PINK}
-        axes.plot([4, 9000], [place, place], color=RULE, linewidth=0.7, zorder=0)
-        axes.plot(time, place, "o", markersize=9, **colours)
-        axes.text(time * 1.28, place, f"{three_digits(time)} µs", va="center", color=INK, fontsize=9.5, bbox=PAPER)
-    graph = mine["PyTorch graph, resident"]
-    axes.axvline(graph, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=0)
-    text(axes, graph * 1.15, len(bars) - 0.8, f"PyTorch's CUDA graph,\ndata on the GPU: {three_digits(graph)} µs",
-         ORANGE, 9, ha="left", bbox=PAPER)  # fmt: skip
+    for place, (_, _, before, time) in enumerate(bars):
+        axes.plot([4, 150_000], [place, place], color=RULE, linewidth=0.7, zorder=0)
+        axes.plot(before, place, "o", markersize=9, color=SAND, markeredgecolor=ORANGE)
+        axes.plot(time, place, "o", markersize=9, color=PINK)
+        said = f"{three_digits(time)} µs, {'a prototype' if before == prototype else 'H100'} {three_digits(before)}"
+        axes.text(max(time, before) * 1.35, place, said, va="center", color=INK, fontsize=9.5, bbox=PAPER)
+    graph, compiled = new["PyTorch graph, resident"], _steps(NEWEST, "fastest_pytorch")["PyTorch compiled, resident"]
+    for line in (graph, compiled):
+        axes.axvline(line, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=0)
+    said = f"PyTorch's\ngraph: {three_digits(graph)},\ncompiled:\n{three_digits(compiled)} µs"
+    text(axes, compiled * 0.9, 0.75, said, ORANGE, 9, ha="right", bbox=PAPER)
     axes.set_yticks(range(len(bars)), [""] * len(bars))
-    for place, (name, launches, _) in enumerate(bars):
+    for place, (name, launches, _, _) in enumerate(bars):
         axes.annotate(name, (0, place), (-8, 6), xycoords=("axes fraction", "data"), textcoords="offset points",
                       ha="right", va="center", color=INK, fontsize=10)  # fmt: skip
         axes.annotate(launches, (0, place), (-8, -6), xycoords=("axes fraction", "data"), textcoords="offset points",
                       ha="right", va="center", color=QUIET, fontsize=9)  # fmt: skip
     _framed(axes, "µs a step, batch 64, log scale", [10, 100, 1000])
-    drawn.text(0.02, 0.95, "A step of training, from 1,730 µs to 7.63", color=INK, fontsize=11.5, va="center")
-    drawn.text(0.02, 0.025, f"{SOURCE}\nthe last row is of a prototype", color=QUIET, fontsize=8.5)
+    said = f"A step of training, from {three_digits(new['op_by_op'])} µs to {three_digits(new['resident'])}"
+    drawn.text(0.02, 0.95, said, color=INK, fontsize=11.5, va="center")
+    drawn.text(0.02, 0.025, RUNGS_SOURCE, color=QUIET, fontsize=8.5)
     return drawn
+
+
+def _steps(record: Path, part: str) -> dict[str, float]:
+    """Contender -> microseconds of a step of 784-128-10 at batch 64."""
+    rows = load(record / REPORT)["parts"][part]["rows"]
+    mine = [row for row in rows if (row.get("network"), row["batch"]) == ([784, 128, 10], 64)]
+    return {row["who"]: row["median"] * 1e6 for row in mine}
 
 
 def profile() -> Figure:

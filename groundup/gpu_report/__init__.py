@@ -4,6 +4,7 @@ report           the command: each part in a process of its own, with its share 
 parts            what each part does
 part             what a part has found: its rows, in a file that is written after every row
 networks         the parts about convolutional networks
+fastest_pytorch  the part about steps beside the fused optimizer and torch.compile
 suite            the part about the tests of stage 4; suite_outcomes writes down how each of them ended
 sanitizer        the part about compute-sanitizer
 commands         the part about what somebody waits for

@@ -114,13 +114,14 @@ def test_the_step_on_a_gpu_has_the_recorded_times() -> None:
         for row in report["parts"]["steps"]["rows"]
         if (row["network"], row["batch"]) == ([784, 128, 10], 64)
     }
-    told = re.findall(r"^## .*: ([\d.,]+) µs$", page("docs/guides/step-on-a-gpu.md"), re.MULTILINE)
+    # the last of them, persistent, is of the newest record: test_gpu_pages has it
+    told = re.findall(r"^## .*: ([\d.,]+) µs$", page("docs/guides/step-on-a-gpu.md"), re.MULTILINE)[:-1]
     rungs = ["op_by_op", "fused", "few_kernels", "graph", "resident"]
     assert [float(each.replace(",", "")) for each in told] == [
         pytest.approx(steps[rung], abs=0.5 if steps[rung] > 100 else 0.05) for rung in rungs
     ]
     ratio = steps["PyTorch graph, resident"] / steps["resident"]
-    assert f"42.4 µs, {ratio:.2f} times as fast as PyTorch's CUDA graph" in page("README.md")
+    assert f"{ratio:.2f} times as long as ours" in page("docs/guides/step-on-a-gpu.md")
     launches = {row["kind"]: 1e6 * row["host"]["median"] for row in report["parts"]["launches"]["rows"]}
     rows = table("docs/guides/step-on-a-gpu.md", "| one launch | time of the host")
     for (_, time), kind in zip(rows, ("empty", "six scalars", "six arrays"), strict=True):

@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from shared.bench.on_gpu.gpu_goals import LARGE, PRODUCTS, SMALL, STEPS, TRAINING, WAITS, Goal, goals, lines
+from shared.bench.on_gpu.gpu_goals import (
+    LARGE,
+    NETWORK_BATCH,
+    NETWORK_STEPS,
+    NETWORK_TRAININGS,
+    PRODUCTS,
+    SMALL,
+    STEPS,
+    TRAINING,
+    WAITS,
+    Goal,
+    goals,
+    lines,
+)  # fmt: skip
 from shared.machine.processes import ROOT
 
 FINE: dict[str, Any] = {"status": "ok", "rows": []}
@@ -47,6 +60,11 @@ def test_the_goals_are_those_of_the_documentation() -> None:
     assert [float(each) for each in shown["product in float32, 1,024 / 2,048 / 4,096"]] == float32
     assert [float(each) for each in shown["product in tf32 / bf16, 4,096"]] == [PRODUCTS[-1][2]]
     assert float(shown["training until 97 % of MNIST's test images are right"][0]) == TRAINING[1]
+    networks = f"step of LeNet-5 / the Fashion CNN / the residual CNN, batch {NETWORK_BATCH}"
+    assert [float(each) for each in shown[networks]] == [least for _, least in NETWORK_STEPS]
+    for what, (_, most) in zip(("the Fashion CNN by its recipe, to 91 %", "the residual CNN by its recipe, to 99 %"),
+                               NETWORK_TRAININGS, strict=True):  # fmt: skip
+        assert [float(each) for each in shown[f"training of {what}"]] == [most]
     for name, most in WAITS.items():
         ((seconds, *_),) = [found for what, found in shown.items() if name in what]
         assert float(seconds) == most
