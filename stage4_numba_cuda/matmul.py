@@ -253,7 +253,7 @@ def f16(a: Array, b: Array, out: Array | None = None) -> Array:
 
 def _rounded(precision: str, a: Array, b: Array, out: Array | None) -> Array:
     a, b, out = _prepare(precision, "nn", a, b, out)
-    return TENSOR_LADDER[precision][tensor_cores.in_use(precision, *out.shape)](a, b, out)
+    return TENSOR_LADDER[precision][tensor_cores.in_use(precision)](a, b, out)
 
 
 TENSOR_CORES: dict[str, Callable[..., Array]] = {"tf32": tf32, "bf16": bf16, "f16": f16}

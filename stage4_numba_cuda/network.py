@@ -204,7 +204,8 @@ class Network(NetworkBase):
         self._precision = precisions.checked("precision", chosen, self.dtype)
 
     def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
-        return choice.rung_in_use(optimizer)(self, x, y, optimizer, dropout_masks)
+        rows = x.shape[0] if getattr(x, "shape", ()) else 0  # of whatever it is: the rung checks it
+        return choice.rung_in_use(optimizer, rows)(self, x, y, optimizer, dropout_masks)
 
     def _last_outputs(self, x: Array, masks: Sequence[Array] | None, training: bool, tracking: bool) -> Array:
         return choice.outputs(self, x, masks or [], training, tracking)

@@ -49,10 +49,6 @@ others' tiles at 2048, where the blocks fill the device (NVIDIA H100, 2026-11-22
 blocked_32, and all in float64.
 """
 
-ROUNDED = {"wide_tile": Candidate(256, 128, 1.0), "pipelined": Candidate(128, 128, 1.0)}
-"""The last two rungs of tensor_cores.py. Neither has been measured yet, and both are taken for equally fast: so the
-wide tile is chosen where its blocks keep the multiprocessors as busy as the other's."""
-
 FITTED = ("wide_tile", "small_tile", "narrow_tile")
 """What the ladder's last rung chooses from."""
 
@@ -94,16 +90,6 @@ def fastest(rows: int, columns: int, dtype: str, count: int | None = None, among
     able = [name for name in among if dtype in CANDIDATES[name].dtypes]
     launchable = [name for name in able if launch.divided(rows, CANDIDATES[name].rows) <= launch.MOST_DOWN]
     return min(launchable or able, key=lambda name: busiest(CANDIDATES[name], rows, columns, count))
-
-
-def fastest_rounded(rows: int, columns: int, count: int | None = None) -> str:
-    """The name in ROUNDED for a result of (rows, columns); count: as for `fastest`.
-
-    >>> fastest_rounded(1024, 1024, 132), fastest_rounded(4096, 4096, 132)
-    ('pipelined', 'wide_tile')
-    """
-    count = count or multiprocessors() or ASSUMED
-    return min(ROUNDED, key=lambda name: busiest(ROUNDED[name], rows, columns, count))
 
 
 def is_little(rows: int, columns: int, inner: int, count: int | None = None) -> bool:

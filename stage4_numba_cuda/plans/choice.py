@@ -102,10 +102,11 @@ def rungs_of(network: Any) -> list[str]:
     return ["op_by_op", "fused"] if takes_mlp_plans(network) else ["op_by_op", "fused", "graph"]
 
 
-def rung_in_use(optimizer: Any) -> Callable[..., float]:
-    """The rung that takes a network's steps: the last one; on the CPU, where the persistent kernel gains nothing, and
-    for gradients alone the one before it."""
-    return persistent_kernel if optimizer is not None and persistent.wanted() else graph
+def rung_in_use(optimizer: Any, rows: int) -> Callable[..., float]:
+    """The rung that takes a network's steps of this many rows: the last one; where the persistent kernel gains nothing,
+    on the CPU and for large batches, and for gradients alone the one before it."""
+    gains = persistent.wanted() and persistent.slower_with(rows) is None
+    return persistent_kernel if optimizer is not None and gains else graph
 
 
 def outputs(network: Any, x: Array, masks: Sequence[Array], training: bool, tracking: bool) -> Array:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..arrays import Array, on_device
 from ..kernels.ptx import PATIENCE
+from . import cuda_graphs
 from .mlp_launches import MlpPlan
 from .operation_plan import OperationPlan
 from .optimizer_update import Update
@@ -73,7 +74,7 @@ class ReplayedStep:
                 pinned[i][...] = array.reshape(own.shape)
                 staged.append(i)
             elif array is not own:
-                own.copy_to_device(array.reshape(own.shape), stream=self.stream)
+                cuda_graphs.copy_on_device(array, own, self.stream)
         graphs.launch((self.key, *staged), lambda stream: self._order(network, pinned, staged, stream))
         self.update.done()
         self._wait(begun)

@@ -214,7 +214,9 @@ class MlpRun(ResidentRun):
             return "fused", f"{type(self.optimizer).__name__} is no optimizer of this floor"
         plain = "graph" if cuda_graphs.available() else "few_kernels"
         values = str(self.data.values.dtype)
-        reason = persistent.misfit(network, self.batch_size, values) if persistent.wanted() else ""
+        reason: str | None = ""
+        if persistent.wanted():
+            reason = persistent.slower_with(self.batch_size) or persistent.misfit(network, self.batch_size, values)
         if reason is None:
             return "persistent", None
         if reason == "" and cuda_graphs.available():

@@ -30,7 +30,7 @@ from shared.training.schedules import Schedule
 from shared.training.settings import TrainingSettings
 from stage4_numba_cuda.backend import BACKEND, cuda
 from stage4_numba_cuda.kernels import persistent_tile
-from stage4_numba_cuda.plans import cuda_graphs, persistent
+from stage4_numba_cuda.plans import choice, cuda_graphs, persistent
 from tests.wide import wide, widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
@@ -388,6 +388,27 @@ def test_on_the_cpu_it_is_taken_only_if_asked_for(monkeypatch: pytest.MonkeyPatc
         assert run.rung == "few_kernels"
         assert run.network.told == ""
         assert run.reason == "it is for GPUs (GROUNDUP_PERSISTENT=1 takes it on the CPU, too)"
+
+
+def test_a_gpu_takes_the_graph_for_large_batches_unless_the_kernel_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    optimizer = STAGE.optimizers.SGD(0.1)
+    monkeypatch.setattr(persistent, "BACKEND", SimpleNamespace(name="gpu"))
+    assert persistent.slower_with(256) is None  # asked for
+    monkeypatch.delenv(persistent.VARIABLE)
+    assert persistent.slower_with(128) is None
+    said = "a batch has 129 samples, and the persistent kernel is the faster one up to 128"
+    assert persistent.slower_with(129) == said
+    assert choice.rung_in_use(optimizer, 128) is choice.persistent_kernel
+    assert choice.rung_in_use(optimizer, 129) is choice.graph
+    assert choice.rung_in_use(None, 128) is choice.graph
+    monkeypatch.setattr(persistent, "BACKEND", BACKEND)
+    monkeypatch.setenv(persistent.VARIABLE, "1")
+    monkeypatch.setattr(persistent, "slower_with", lambda rows: f"{rows} samples are many")
+    run = run_of([6, 5, 3])
+    assert (run.rung, run.reason) == (PLAIN, f"{run.batch_size} samples are many")
+    assert run.network.told == f"steps by {PLAIN}: {run.reason}"
 
 
 @wide

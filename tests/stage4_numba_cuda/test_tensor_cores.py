@@ -15,7 +15,7 @@ from groundup.compiling.occupancy import LIMITS, occupancy
 from groundup.kernels.catalogue import CATALOGUE
 from shared.checks.rungs import compare_rounded
 from stage4_numba_cuda import matmul as products
-from stage4_numba_cuda import tensor_cores, tile_choice
+from stage4_numba_cuda import tensor_cores
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
 from stage4_numba_cuda.kernels import fragments, ptx
@@ -141,13 +141,13 @@ def test_a_gpu_is_asked_for_what_its_tensor_cores_know(
     device = SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(tensor_cores, "BACKEND", SimpleNamespace(name="gpu", reason="a GPU"))
     monkeypatch.setattr(tensor_cores.cuda, "get_current_device", lambda: device)
-    monkeypatch.setattr(tile_choice, "multiprocessors", lambda: 132)
     assert products.tensor_precisions() == known
     for precision in set(tensor_cores.LADDER) - set(known):
         with pytest.raises(BackendError, match=rf"{precision}: needs compute capability \d.\d; a GPU is older"):
             products.TENSOR_CORES[precision](asarray(np.ones((2, 2))), asarray(np.ones((2, 2))))
-    assert [tensor_cores.in_use("bf16", size, size) for size in (1024, 4096)] == ["pipelined", "wide_tile"]
-    assert tensor_cores.in_use("f16", 4096, 4096) == "swizzled"
+    assert [tensor_cores.in_use(precision) for precision in ("tf32", "bf16", "f16")] == [
+        *("pipelined", "pipelined", "swizzled"),
+    ]
 
 
 # Rounding

@@ -3,8 +3,7 @@
 import pytest
 
 from stage4_numba_cuda import launch
-from stage4_numba_cuda.kernels import fragment_tiles, matmul_8_pipelined
-from stage4_numba_cuda.tile_choice import CANDIDATES, FITTED, PRODUCTS, ROUNDED, busiest, fastest, fastest_rounded
+from stage4_numba_cuda.tile_choice import CANDIDATES, FITTED, PRODUCTS, busiest, fastest
 
 MEASURED = {
     512: {"narrow_tile": 9.1, "small_tile": 8.3, "wide_tile": 2.9},
@@ -44,29 +43,6 @@ def test_whole_waves_are_counted_by_the_busiest_multiprocessor() -> None:
     assert busiest(tile, 64, 128 * 132, 132) == full
     assert busiest(tile, 64, 128 * 132 + 1, 132) == 2 * full
     assert busiest(tile, 1, 1, 132) == full
-
-
-@pytest.mark.parametrize(
-    ("size", "count", "expected"),
-    [
-        (1024, 132, "pipelined"),  # 32 wide blocks for 132 multiprocessors, or 64
-        (2048, 132, "wide_tile"),  # 128, or 256: the busiest has one wide one, or two
-        (3072, 132, "pipelined"),  # 288, or 576: three wide ones, or five
-        (4096, 132, "wide_tile"),  # 512, or 1024: four, or eight
-        (1024, 32, "wide_tile"),
-    ],
-)
-def test_the_wide_tile_of_tensor_cores_is_taken_where_no_multiprocessor_has_more_to_do(
-    size: int, count: int, expected: str
-) -> None:
-    assert fastest_rounded(size, size, count) == expected
-
-
-def test_the_tiles_of_tensor_cores_are_those_of_the_kernels() -> None:
-    blocks = matmul_8_pipelined.BLOCKS
-    assert {name: (tile.rows, tile.columns) for name, tile in ROUNDED.items()} == {
-        name: (block.rows, fragment_tiles.COLUMNS) for name, block in blocks.items()
-    }
 
 
 def test_narrow_results_take_narrow_tiles() -> None:

@@ -41,6 +41,13 @@ def main() -> None:
         for later in (context.deallocations, context.memory_manager.deallocations):
             later.clear()  # numba-cuda frees many pieces at once
         mark(f"{name} is gone")
+    network, optimizer, on_device = Network(SIZES), SGD(0.1), cuda.to_device(x[:ROWS])
+    for i in range(STEPS):
+        mark(f"x on the device, step {i}")
+        loss = STEP_LADDER["graph"](network, on_device, y[:ROWS], optimizer)
+    mark("the steps with x on the device are over")
+    again, optimizer = Network(SIZES), SGD(0.1)
+    assert loss == [STEP_LADDER["graph"](again, x[:ROWS], y[:ROWS], optimizer) for _ in range(STEPS)][-1]
     run = Network(SIZES).resident(x, y, SGD(0.1), ROWS, 0)
     for epoch in range(4):
         run.begin_epoch(random.permutation(len(x)))

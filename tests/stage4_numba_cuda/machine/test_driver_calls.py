@@ -45,6 +45,13 @@ def test_a_step_is_one_graph_and_one_wait(log: list[str], step: int) -> None:
     assert after(log, f"SGD, persistent, step {step}") == replayed
 
 
+@pytest.mark.parametrize("step", [2, 3])
+def test_x_that_is_on_the_device_is_copied_there(log: list[str], step: int) -> None:
+    assert after(log, f"x on the device, step {step}") == [
+        *("cuMemcpyDtoDAsync", "cuGraphLaunch 5 nodes, 2 of them copies", "cuStreamSynchronize"),
+    ]
+
+
 def test_a_capture_takes_no_memory_and_waits_for_nothing(log: list[str]) -> None:
     launched = ["cuLaunchKernelEx, captured:"] * 3
     copies = ["cuMemcpyHtoDAsync pinned to device, captured"] * 2
