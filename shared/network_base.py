@@ -355,7 +355,7 @@ class NetworkBase:
 
     def _checked_targets(self, y: Any, rows: int) -> Any:
         """The labels of `rows` samples, or targets shaped like their outputs."""
-        shape = (rows, *self.architecture.output_shape)
+        shape = (rows, self.layer_sizes[-1])
         if self.loss_name in LABEL_LOSSES:
             return self._checked_labels(y, *shape)
         targets = self._as_input(y)
