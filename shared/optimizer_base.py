@@ -72,9 +72,9 @@ class OptimizerBase:
         """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
         if name in RANGES:
             value = _checked(name, value)
-        if name == "momentum" and value and "_state" in vars(self) and not self._state.names:
+        if name == "momentum" and value and hasattr(self, "_state") and not self._state.names:
             raise ValueError(f"momentum: was 0 when this SGD was made and is {value} now; make a new SGD")
-        if name == "nesterov" and value and not vars(self)["momentum"]:
+        if name == "nesterov" and value and not self.momentum:  # type: ignore[attr-defined]  # only SGD has both
             raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
         super().__setattr__(name, value)
 

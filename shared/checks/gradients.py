@@ -144,8 +144,8 @@ def check_gradients(
     problem = random_problem(pair, np.random.default_rng(seed), name, architecture, loss, batch, batches=1)
     parameters = problem.parameters
     x, y = problem.batches[0]
-    data = pair.to_stage(x), y if loss in LABEL_LOSSES else pair.to_stage(y)
-    masks = [pair.to_stage(mask) for mask in problem.masks] or None
+    masks = [pair.to_stage(mask) for mask in problem.masks]
+    data = pair.to_stage(x), y if loss in LABEL_LOSSES else pair.to_stage(y), *((masks,) if masks else ())
 
     def network(values: list[np.ndarray]) -> Any:
         own = [pair.to_stage(value) for value in values]
@@ -154,12 +154,12 @@ def check_gradients(
     def loss_at(i: int, index: tuple[int, ...], value: float) -> float:
         moved = [p.copy() if j == i else p for j, p in enumerate(parameters)]
         moved[i][index] = value
-        return float(network(moved).loss(*data, masks, training=True))
+        return float(network(moved).loss(*data, training=True))
 
     here = network(parameters)
-    gradients = [host(stage, g) for g in here.gradients(*data, masks)]
+    gradients = [host(stage, g) for g in here.gradients(*data)]
     names = [parameter.name for parameter in architecture.parameters()]
-    found = against_slopes(names, parameters, gradients, loss_at, float(here.loss(*data, masks, training=True)))
+    found = against_slopes(names, parameters, gradients, loss_at, float(here.loss(*data, training=True)))
     return GradientCheck(stage.name, here.activation, loss, *found, network=name)
 
 

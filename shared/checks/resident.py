@@ -110,7 +110,7 @@ def resident_run(pair: Pair, run: Run) -> list[Comparison]:
     targets = labels if run.loss in LABEL_LOSSES else np.eye(classes)[labels]
 
     ours, theirs = (trajectory_optimizer(stage, run.optimizer) for stage in (pair.stage, pair.reference))
-    taken: Any = sides.ours.resident(x.reshape(count, -1), labels, ours, run.batch, 0.0, SEED, moves)
+    taken: Any = sides.ours.resident(x.reshape(count, -1), labels, ours, run.batch, SEED, moves)
     if run.rung is not None:
         taken.rung = run.rung
     taken.begin_epoch(order)

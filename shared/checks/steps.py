@@ -106,7 +106,8 @@ class _WholeStep:
             yield from self.compared(f"{op}{dropout}", sides, call, masks, rules)
             if rules in (loss, slopes):  # the outputs in training change the running statistics
                 yield from self.unchanged(f"{op}{dropout}", sides)
-        for name, rung in step_ladder(self.pair.stage, self.problem).items() if rungs else ():
+        ladder = getattr(self.pair.stage.network, "STEP_LADDER", {})
+        for name, rung in ladder.items() if rungs else ():
             sides = Sides(self.pair, self.problem)
             both = partial(_loss_and_gradients, sides.ours, rung)
             yield from self.compared(f"step ladder, {name}{dropout}", sides, both, masks, [*loss, *slopes])
@@ -146,12 +147,6 @@ class _WholeStep:
         for i, (array, before) in enumerate(zip(sides.ours.running_statistics, self.problem.running, strict=True)):
             name = f"running_statistics[{i}] after {op}"
             yield compare(name, self.pair.from_stage(array), before, self.pair.dtype, 1, scale=0.0, **self.where)
-
-
-def step_ladder(stage: Any, problem: Problem) -> dict[str, Callable[..., float]]:
-    """The rungs of a training step of this network; none on a stage without a step ladder."""
-    ladder: dict[str, Callable[..., float]] = getattr(stage.network, "STEP_LADDER", {})
-    return ladder
 
 
 def _loss_and_gradients(ours: Any, rung: Callable[..., float], network: Any, x: Any, y: Any, masks: Any) -> list[Any]:
