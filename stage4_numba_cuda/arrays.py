@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
+from shared.shapes import check_same
 
 from .backend import BACKEND, cuda
 
@@ -141,11 +142,8 @@ def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     """All as matrices, after checking that they have one shape and one dtype."""
     matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
     (first, expected), *others = matrices.items()
+    check_same(function, **{name: matrix.shape for name, matrix in matrices.items()})
     for name, matrix in others:
-        if matrix.shape != expected.shape:
-            raise ValueError(
-                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
-            )
         if matrix.dtype != expected.dtype:
             raise TypeError(
                 f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"

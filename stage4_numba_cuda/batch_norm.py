@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
+
 from . import launch
 from .arrays import (
     Array,
@@ -256,8 +258,7 @@ def _over_planes(x: Array) -> tuple[int, tuple[int, int]]:
 def _backward(grad_output: Any, saved: Saved, out: Array | None, grad_gamma: Array, grad_beta: Array) -> Array:
     function, x = "batch_norm_backward", saved.x
     grad_output = as_floats(f"{function}: grad_output", grad_output)
-    if grad_output.shape != x.shape:
-        raise ValueError(f"{function}: grad_output is {grad_output.shape}, expected {x.shape}, the shape of x")
+    check_grad_output(function, grad_output.shape, x.shape, "x")
     if grad_output.dtype != x.dtype:
         raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
     apart = {"x": x, "grad_gamma": grad_gamma, "grad_beta": grad_beta}
@@ -278,11 +279,7 @@ def check_count(shape: tuple[int, ...]) -> None:
 
 def _checked_x(x: Any) -> Array:
     x = as_floats("batch_norm: x", x)
-    if x.ndim not in (2, 4):
-        raise ValueError(
-            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
-            f"got {x.ndim} with shape {x.shape}"
-        )
+    check_normalised(x.shape)
     return x
 
 
@@ -291,11 +288,7 @@ def _checked_channels(x: Array, arrays: dict[str, Any]) -> dict[str, Array]:
     checked = {}
     for name, values in arrays.items():
         checked[name] = vector = as_vector(f"batch_norm: {name}", values)
-        if vector.shape != x.shape[1:2]:
-            raise ValueError(
-                f"batch_norm: {name} is {vector.shape} but x is {x.shape}; expected one number for each channel, "
-                f"({x.shape[1]},)"
-            )
+        check_one_a_channel(name, vector.shape, x.shape)
         if vector.dtype != x.dtype:
             raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
     return checked
@@ -321,10 +314,7 @@ def _check_apart(arrays: dict[str, Array], changed: Iterable[str]) -> None:
 
 def _vector_like(name: str, values: Any, gamma: Array) -> Array:
     vector = as_vector(f"BatchNorm: {name}", asarray(values, gamma.dtype.name))
-    if vector.shape != gamma.shape:
-        raise ValueError(
-            f"BatchNorm: {name} is {vector.shape} but gamma is {gamma.shape}; they must have the same shape"
-        )
+    check_same("BatchNorm", gamma=gamma.shape, **{name: vector.shape})
     return copy(vector)
 
 

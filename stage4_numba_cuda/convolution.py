@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shared.shapes import check_channels, check_grad_output, check_kernels
 from shared.windows import output_size, pair, within
 
 from . import convolution_passes as passes
@@ -245,11 +246,7 @@ def _prepare_backward(
     grad_output, x = as_images(f"{function}: grad_output", grad_output), as_images(f"{function}: x", x)
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     g = geometry(function, x, weights, stride, padding)
-    expected = (len(x), g.filters, *g.output)
-    if grad_output.shape != expected:
-        raise ValueError(
-            f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of conv2d's output"
-        )
+    check_grad_output(function, grad_output.shape, (len(x), g.filters, *g.output), "conv2d's output")
     if grad_output.dtype != x.dtype:
         raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
     return grad_output, x, weights, g
@@ -258,20 +255,13 @@ def _prepare_backward(
 def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     bias = as_vector(f"{function}: bias", bias)
-    if len(bias) != len(weights):
-        raise ValueError(
-            f"{function}: bias is {bias.shape} but weights are {weights.shape}; "
-            f"expected one bias for each output channel, ({len(weights)},)"
-        )
+    check_kernels(function, weights.shape, bias.shape)
     return weights, bias
 
 
 def geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> Geometry:
     """The sizes of the convolution of x with these weights. Raises as `conv2d` does."""
-    if x.shape[1] != weights.shape[1]:
-        raise ValueError(
-            f"{function}: x is {x.shape} but weights are {weights.shape}; x's channels must equal weights' in_channels"
-        )
+    check_channels(function, x.shape, weights.shape)
     if x.dtype != weights.dtype:
         raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
     image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from shared.names import ACTIVATIONS
+from shared.shapes import check_dense, check_grad_output
 
 from . import dense_passes as passes
 from . import launch
@@ -26,14 +27,8 @@ class Dense:
     def __init__(self, weights: Any, bias: Any) -> None:
         dtype = "float64" if getattr(weights, "dtype", None) == "float64" else "float32"
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
-        if weights.ndim != 2:
-            raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape {weights.shape}")
+        check_dense(weights.shape, bias.shape)
         self.in_features, self.out_features = weights.shape
-        if bias.shape != (self.out_features,):
-            raise ValueError(
-                f"Dense: bias is {bias.shape} but weights are {weights.shape}; "
-                f"expected one bias for each output, ({self.out_features},)"
-            )
         self.weights: Array = copy(weights)
         self.bias: Array = copy(bias)
         self.grad_weights: Array = zeros(weights.shape, dtype)
@@ -88,12 +83,7 @@ class Dense:
         if self._x is None:
             raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")
         x, grad_output = self._x, as_matrix("Dense.backward: grad_output", grad_output)
-        expected = (len(x), self.out_features)
-        if grad_output.shape != expected:
-            raise ValueError(
-                f"Dense.backward: grad_output is {grad_output.shape}, expected {expected}, the shape of forward's "
-                "output"
-            )
+        check_grad_output("Dense.backward", grad_output.shape, (len(x), self.out_features), "forward's output")
         if grad_output.dtype != x.dtype:
             raise TypeError(
                 f"Dense.backward: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them"

@@ -191,7 +191,8 @@ class Network(NetworkBase):
         return [(part.momentum, part.epsilon) for part in self._normalising]
 
     def addresses(self) -> tuple[int, ...]:
-        """Where parameters, gradients and running statistics lie, as of the latest `check_unchanged`."""
+        """Where parameters, gradients and running statistics lie, as of the latest `check_unchanged`: the same tuple as
+        long as they are the same arrays."""
         return self._addresses
 
     @property
@@ -266,8 +267,7 @@ class Network(NetworkBase):
         kernel was interrupted, and its blocks had given up (MlpMemory.settle).
         """
         self.plans.settle()
-        now = self._what_plans_are_made_from()
-        if len(now) != len(self._made) or any(a is not b and a != b for a, b in zip(now, self._made, strict=True)):
+        if self._what_plans_are_made_from() != self._made:
             raise ValueError(
                 "Network: its architecture, activation, dtype, loss_name, layer_sizes or layers were changed; "
                 "make a new network with these"
@@ -275,7 +275,7 @@ class Network(NetworkBase):
         for shape in self._normalised if training else ():
             check_count((rows, *shape))
         arrays = [*self.parameters, *self.layer_gradients, *self.running_statistics]
-        if len(arrays) != len(self._checked) or any(a is not b for a, b in zip(arrays, self._checked, strict=True)):
+        if list(map(id, arrays)) != list(map(id, self._checked)):  # kept, so that an id stays its own
             names = [parameter.name.rpartition(":")[0] for parameter in self.architecture.parameters()]
             for part, name in zip(self._trained, names[::2], strict=True):
                 part.check_memory(f"Network: {name}", np.dtype(self.dtype))

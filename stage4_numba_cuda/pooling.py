@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shared.shapes import check_grad_output, check_indices
 from shared.windows import Pair, image_shape, output_size, pair, within
 
 from . import launch
@@ -56,11 +57,8 @@ def max_pool2d_backward(
     shape = image_shape(f"{function}: input_shape", input_shape)
     indices = _checked_indices(function, indices, grad_output.shape, shape)
     known = None if size is None else _windows(function, shape, size, stride)
-    if known is not None and known[2] != grad_output.shape[2:]:
-        raise ValueError(
-            f"{function}: grad_output is {grad_output.shape}, expected {(*shape[:2], *known[2])}, "
-            "the shape of max_pool2d's output"
-        )
+    if known is not None:
+        check_grad_output(function, grad_output.shape, (*grad_output.shape[:2], *known[2]), "max_pool2d's output")
     out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output, indices=indices)
     if known is not None:
         grad, target = planes(grad_output), planes(out)
@@ -92,11 +90,7 @@ def average_pool2d_backward(
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
     window, step, places = _windows(function, shape, size, stride)
-    if grad_output.shape != (*shape[:2], *places):
-        raise ValueError(
-            f"{function}: grad_output is {grad_output.shape}, expected {(*shape[:2], *places)}, "
-            "the shape of average_pool2d's output"
-        )
+    check_grad_output(function, grad_output.shape, (*shape[:2], *places), "average_pool2d's output")
     out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output)
     launch_average_backward(planes(grad_output), window, step, planes(out))
     return out
@@ -177,14 +171,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
         raise TypeError(f"{expected_kind}, got ragged ones") from error
     if array.dtype.kind not in "iu":
         raise TypeError(f"{expected_kind}, got {array.dtype}")
-    if array.shape != expected:
-        raise ValueError(
-            f"{function}: indices is {array.shape} but grad_output is {expected}; they must have the same shape"
-        )
-    if expected[:2] != shape[:2]:
-        raise ValueError(
-            f"{function}: grad_output is {expected} but input_shape is {shape}; batch and channels must be the same"
-        )
+    check_indices(function, array.shape, expected, shape)
     last = shape[2] * shape[3] - 1
     if array.min() < 0 or array.max() > last:
         at = np.unravel_index(int(np.argmax((array < 0) | (array > last))), array.shape)

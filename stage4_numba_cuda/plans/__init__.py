@@ -3,7 +3,7 @@
 choice                              which plan a network takes; the ladder of steps
 mlp_memory, mlp_launches            an mlp's step in ever fewer launches
 persistent                          many of an mlp's steps in one launch
-operations, operation_plan, operation_launches
+operations, operation_schedule, operation_plan, operation_launches
                                     any network as a list of operations, in memory planned once
 optimizer_update                    an optimizer's step as these launches take it
 cuda_graphs, replayed_steps         a step as one order of the host

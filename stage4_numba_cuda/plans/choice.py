@@ -69,9 +69,9 @@ def few_kernels(network: Any, x: Any, y: Any, optimizer: Any, masks: Masks = Non
 def graph(network: Any, x: Any, y: Any, optimizer: Any, masks: Masks = None) -> float:
     """`few_kernels` from a CUDA graph, or `fused` of a network that is no mlp. Where there is no GPU there are no
     graphs, and this is that rung."""
-    if not cuda_graphs.available() or (takes_mlp_plans(network) and not has_few_kernels(network)):
-        return few_kernels(network, x, y, optimizer, masks)
-    return _replayed("few_kernels" if has_few_kernels(network) else "fused", network, x, y, optimizer, masks)
+    rung = "few_kernels" if has_few_kernels(network) else "fused"
+    is_captured = cuda_graphs.available() and (rung == "few_kernels" or not takes_mlp_plans(network))
+    return (_replayed if is_captured else _launched)(rung, network, x, y, optimizer, masks)
 
 
 def persistent_kernel(network: Any, x: Any, y: Any, optimizer: Any, masks: Masks = None) -> float:
@@ -153,8 +153,9 @@ class Plans:
         """The plan of a step by this rung."""
         if not takes_mlp_plans(network):
             return self.operations(network, rows, True, masked)
-        memory, key = self.mlp_memory(network, rows), (rung, rows, masked)
+        key = rung, rows, masked
         if key not in self._mlp_plans:
+            memory = self.mlp_memory(network, rows)
             if rung == "persistent" and persistent.misfit(network, rows, network.dtype) is not None:
                 rung = "few_kernels"
             self._mlp_plans[key] = MlpPlan(network, memory, rung, rows, masked)

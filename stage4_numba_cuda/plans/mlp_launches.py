@@ -33,7 +33,7 @@ TILE, HEAD_ROWS = (kernels.TILE_GPU, HEAD_GPU) if BACKEND.name == "gpu" else (ke
 
 def takes_mlp_plans(network: Any) -> bool:
     """Whether it is an mlp that rounds no factors: on tensor cores it is a list of operations, as any other network."""
-    return network.is_mlp and network.precision is None
+    return network.activation != "" and network.precision is None
 
 
 def has_few_kernels(network: Any) -> bool:

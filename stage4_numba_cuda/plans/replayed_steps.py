@@ -46,15 +46,13 @@ class ReplayedStep:
     def __init__(self, network: Any, plan: MlpPlan | OperationPlan, update: Update) -> None:
         self.plan, self.update, self.key = plan, update, plan.key(network, update)
         self.stream: Any = plan.graphs.stream
-        self._depends = _looked_up(network, update.optimizer)
+        self._addresses, self._optimizer = network.addresses(), _looked_up(update.optimizer)
         self._busy = False
 
     def still_fits(self, network: Any) -> bool:
-        """Whether everything that the graph's arguments were made from is the very same object as then."""
-        now = _looked_up(network, self.update.optimizer)
-        return len(now) == len(self._depends) and all(
-            a is b or (isinstance(a, int) and a == b) for a, b in zip(now, self._depends, strict=True)
-        )
+        """Whether the arrays of the network, which was just checked, and of the optimizer are the same ones as then."""
+        same_arrays = network.addresses() is self._addresses
+        return same_arrays and _looked_up(self.update.optimizer)[:-1] == self._optimizer[:-1]
 
     def take(self, network: Any, given: Sequence[Array]) -> float:
         """One step on x, y and the masks, all of which were checked; the loss before it."""
@@ -69,11 +67,13 @@ class ReplayedStep:
         pinned = graphs.pinned(self.key, [*plan.own, plan.losses])
         staged = []  # which of them come from the host
         for i, (array, own) in enumerate(zip(given, plan.own, strict=True)):
+            if array.shape != own.shape:
+                array = array.reshape(own.shape)
             if not on_device(array):
-                pinned[i][...] = array.reshape(own.shape)
+                pinned[i][...] = array
                 staged.append(i)
             elif array is not own:
-                own.copy_to_device(array.reshape(own.shape), stream=self.stream)
+                own.copy_to_device(array, stream=self.stream)
         graphs.launch((self.key, *staged), lambda stream: self._order(network, pinned, staged, stream))
         self.update.done()
         self._wait(begun)
@@ -98,12 +98,11 @@ class ReplayedStep:
             self.plan.blocks_wait.unsettled = False
 
 
-def _looked_up(network: Any, optimizer: Any) -> list[Any]:
-    """What a graph's arguments are made from."""
+def _looked_up(optimizer: Any) -> tuple[int, list[int], list[Array]]:
+    """An optimizer's formula, and its arrays: their ids, and themselves, so that an id stays its own."""
     state = getattr(optimizer, "_state", None)
-    memory = [] if state is None else [array for arrays in state.buffers.values() for array in arrays]
-    kind = getattr(optimizer, "kind", -1)
-    return [optimizer, kind, *network.parameters, *network.layer_gradients, *network.running_statistics, *memory]
+    arrays = [] if state is None else [array for arrays in state.buffers.values() for array in arrays]
+    return getattr(optimizer, "kind", -1), list(map(id, arrays)), arrays
 
 
 class ReplayedSteps:

@@ -62,7 +62,7 @@ def test_a_noted_step_computes_what_a_plain_one_does(stage: Stage, case: Case) -
         assert len(spans) == len(noted.operations)
         assert sum(seconds for _, seconds in spans) <= total
     assert noted.step() == plain.step()
-    assert noted._layered.Move.launch.__qualname__ == "Move.launch"
+    assert noted._update.launch.__qualname__ == "Update.launch"
 
 
 def test_a_step_that_launches_something_else_is_an_error(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
