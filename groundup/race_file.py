@@ -16,7 +16,7 @@ from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import summarise
 from shared.bench.records import schema as bench_schema
 from shared.bench.records.document import Results, row_of
-from shared.bench.records.schema import fault, shown
+from shared.bench.records.schema import environment_fault, fault, shown
 
 KIND = "groundup race"
 
@@ -37,7 +37,7 @@ def results_of(document: Mapping[str, Any], path: str) -> Results:
     if document.get("kind") != KIND:
         got = shown(document.get("kind"))
         raise ValueError(f"{path} is no results file of `groundup race`: expected kind {KIND!r}, got {got}")
-    if wrong := fault(document, schema()):
+    if wrong := fault(document, schema()) or environment_fault(document["environment"]):
         raise ValueError(f"{path}: {wrong}")
     for at, each in enumerate(document["stages"]):
         if not each["epochs"]:

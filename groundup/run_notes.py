@@ -18,15 +18,17 @@ from typing import Any
 from shared.architectures import named
 from shared.data.datasets import CLASSES, DATASETS, SIDE
 from shared.data.normalisation import Normalisation
-from shared.layers import shortened
+from shared.layers import AveragePool, MaxPool, shortened
 from shared.training.checkpoints import Checkpoint, CheckpointError
 from shared.training.metrics import is_count, is_number
+from shared.windows import as_pair
 
 MOST_OUTPUTS = 2**22
 """Numbers that all layers together give for one image: ten times those of residual_cnn, the largest known network."""
 
-MOST_MULTIPLY_ADDS = 2**30
-"""The same for the multiply-adds of its convolutions and dense layers."""
+MOST_OPERATIONS = 2**28
+"""The same for the multiply-adds of its convolutions and dense layers, and the numbers that its pools look at: NumPy
+takes up to minutes for those of a thousand images."""
 
 
 MOST_UNITS = 100_000
@@ -116,10 +118,15 @@ def check_size(checkpoint: Checkpoint) -> None:
     """Raise CheckpointError for a network whose answers to a thousand images take minutes or much memory."""
     network = checkpoint.architecture
     outputs = sum(math.prod(each.output_shape) for each in network.placed())
-    if outputs > MOST_OUTPUTS or network.multiply_adds > MOST_MULTIPLY_ADDS:
+    operations = network.multiply_adds + sum(
+        math.prod(each.output_shape) * math.prod(as_pair(each.layer.size))
+        for each in network.placed()
+        if isinstance(each.layer, MaxPool | AveragePool)
+    )
+    if outputs > MOST_OUTPUTS or operations > MOST_OPERATIONS:
         raise CheckpointError(
-            f"{checkpoint.path}: one image takes {network.multiply_adds:,} multiply-adds and {outputs:,} numbers, more "
-            f"than the {MOST_MULTIPLY_ADDS:,} and {MOST_OUTPUTS:,} up to which groundup looks into a network"
+            f"{checkpoint.path}: one image takes {operations:,} operations and {outputs:,} numbers, more than the "
+            f"{MOST_OPERATIONS:,} and {MOST_OUTPUTS:,} up to which groundup looks into a network"
         )
 
 

@@ -58,7 +58,7 @@ def check(
 
     \b
     Examples:
-      groundup check                               all stages, seconds
+      groundup check                               all stages; minutes, most of them compiling the first time
       groundup check 2 --dtype float32 --full      one stage, thoroughly
       groundup check --reference stage2 --json     compare with stage 2 in float64
       groundup check --compile --kernel matmul     registers, spills, occupancy; needs no GPU

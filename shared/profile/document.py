@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from shared.bench.records.schema import fault, shown
+from shared.bench.records.schema import environment_fault, fault, shown
 from shared.profile.found import Profile
 from shared.profile.roofs import Roofs
 
@@ -54,7 +54,7 @@ def results_of(document: Mapping[str, Any], path: str) -> Results:
     if document.get("kind") != KIND:
         got = shown(document.get("kind"))
         raise ValueError(f"{path} is no results file of `groundup profile`: expected kind {KIND!r}, got {got}")
-    if wrong := fault(document, schema()):
+    if wrong := fault(document, schema()) or environment_fault(document["environment"]):
         raise ValueError(f"{path}: {wrong}")
     return Results(
         profiles=[_profile(each, f"{path}: profiles[{at}]") for at, each in enumerate(document["profiles"])],

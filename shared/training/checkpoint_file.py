@@ -59,8 +59,11 @@ class Stored:
     start: int
 
     @classmethod
-    def opened(cls, file: BinaryIO) -> Stored:
-        """Read the header. Raises ValueError for one that is damaged, or does not fit the length of the file."""
+    def opened(cls, file: BinaryIO, most: int | None = None) -> Stored:
+        """Read the header. Raises ValueError for one that is damaged, or does not fit the length of the file.
+
+        most: bytes of the header; None for those of any JSON
+        """
         length = os.fstat(file.fileno()).st_size
         if length > regular.largest(MOST_BYTES):
             most = regular.largest(MOST_BYTES)
@@ -69,6 +72,8 @@ class Stored:
         told = int.from_bytes(head, "little")
         if len(head) < 8 or 8 + told > length:
             raise ValueError(f"it has {length:,} bytes, and its header would end at {8 + told:,}")
+        if most is not None and told > most:
+            raise ValueError(f"its header has {told:,} bytes, more than the {most:,} that are read for a list")
         header = strict_json.loads(_whole(file, told))
         if not isinstance(header, dict):
             raise ValueError(f"its header is {shortened(header)}, not an object")

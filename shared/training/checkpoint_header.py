@@ -161,7 +161,8 @@ def _optimizer(saved: Any) -> SavedOptimizer | None:
 
 
 def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
-    """Raise ValueError if a tensor is missing, has another shape than the network says, or is one too many.
+    """Raise ValueError if a tensor is missing, has another shape than the network says, is one too many, or of another
+    type than the rest.
 
     Their types are checked where the file is opened, before its checksum.
     """
@@ -175,13 +176,20 @@ def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
             raise ValueError(f"the tensor {name} is missing: the network has {_counted(expected, name)} of its kind")
         if forms[name].shape != shape:
             raise ValueError(f"the tensor {name} is {forms[name].shape}, but the network says {shape}")
+    types = {form.dtype: name for name, form in forms.items()}
+    if len(types) > 1:
+        told = " and ".join(f"{name} is {dtype}" for dtype, name in sorted(types.items()))
+        raise ValueError(f"its tensors are of several types: {told}; a stage computes in one")
     for name in sorted(set(forms) - set(expected)):
         raise ValueError(f"the tensor {shortened(name)} belongs to no part of the network")
 
 
 def check_values(tensors: Mapping[str, np.ndarray]) -> None:
-    """Raise ValueError for numbers that no training leaves behind: a variance below 0."""
+    """Raise ValueError for numbers that no training leaves behind: a variance below 0, a buffer of an optimizer that is
+    not finite."""
     for name, array in tensors.items():
+        if name.startswith("optimizer.") and not np.isfinite(array).all():
+            raise ValueError(f"the tensor {name} holds numbers that are not finite, which no optimizer goes on from")
         if name.startswith("running.") and int(name.removeprefix("running.")) % 2 and (array < 0).any():
             raise ValueError(f"the tensor {name} is a variance, and has a number below 0")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +25,16 @@ import safetensors.numpy
 
 from shared.architectures import Architecture
 from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage
-from shared.machine import regular
+from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically
 from shared.training.checkpoint_file import Stored, digest
 from shared.training.checkpoint_header import DTYPES, FORMAT, Header, check_values, read_header
+
+MOST_LISTED, MOST_LISTED_VALUES = 4 * 2**20, 50_000
+"""Bytes of the header, and values in its document, that `read_about` reads."""
+
+MOST_KEPT = 2**24
+"""Characters of such documents that are kept."""
 
 
 class CheckpointError(ValueError):
@@ -134,6 +141,39 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         optimizer_state={"steps": saved.steps if saved else 0, "buffers": buffers},
         about_run=header.progress,
     )
+
+
+def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a checkpoint says about itself: the document in its header, for a list. No tensor is read, so the checksum
+    is not tested; what the document says is for its readers to check, such as `readable_architecture`.
+
+    Raises CheckpointError if the file is none, or says more than a list wants to know; OSError if it cannot be read. A
+    file that has not changed is read once.
+    """
+    with regular.opened(path) as file:
+        facts = os.fstat(file.fileno())
+        key = os.fspath(path), facts.st_ino, facts.st_mtime_ns, facts.st_size
+        text = _texts.get(key)
+        try:
+            if text is None:
+                text = Stored.opened(file, MOST_LISTED).texts.get("groundup", "")
+                _keep(key, text)
+            found = strict_json.loads(text, MOST_LISTED_VALUES)
+        except ValueError as error:
+            raise CheckpointError(f"it is no checkpoint, or its header is damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise CheckpointError("its header is damaged: it holds no object")
+    return found
+
+
+_texts: OrderedDict[Any, str] = OrderedDict()
+"""The texts that `read_about` found last."""
+
+
+def _keep(key: Any, text: str) -> None:
+    _texts[key] = text
+    while len(_texts) > 1 and sum(map(len, list(_texts.values()))) > MOST_KEPT:
+        _texts.popitem(last=False)
 
 
 def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:

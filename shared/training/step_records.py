@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from shared.machine import regular
+from shared.machine import regular, strict_json
 from shared.machine.atomic import why_not, write_atomically
 
 LEAST_SECONDS = 1 / 20
@@ -78,8 +78,8 @@ class StepRecord:
 def read_line(line: str) -> StepRecord | None:
     """The record of a line; None for a line that is none: cut off, damaged, or with values of other kinds."""
     try:
-        saved = json.loads(line)
-    except (ValueError, RecursionError):
+        saved = strict_json.loads(line)
+    except ValueError:
         return None
     if not isinstance(saved, dict):
         return None

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from groundup.run_notes import check_size
 from groundup.train import resumed_settings
 from groundup.trained import check_fit, settings_of
-from shared.architectures import Architecture
+from shared.architectures import NAMED, Architecture, named
 from shared.data import datasets
-from shared.layers import Conv, Dense, Flatten
+from shared.layers import AveragePool, Conv, Dense, Flatten, MaxPool
 from shared.training.checkpoints import Checkpoint, CheckpointError, _checksum, load_checkpoint
 from tests.promises.made import MADE, run
 
@@ -61,7 +62,8 @@ def test_the_settings_of_an_own_run_are_those_that_it_had(folder: Path) -> None:
         ({"hidden": "1," * 100_000}, "is not the network in the file"),
         ({"model": "lenet5"}, "model: 'lenet5' is not the network in the file"),
         ({"model": "x" * 5000}, "model: unknown architecture"),
-        ({"epochs": 10**400}, "epochs: expected a whole number of at least 0, got 1000"),
+        ({"epochs": 10**300}, "epochs: expected a whole number of at least 0, got 1000"),
+        ({"epochs": 10**400}, "a number of 401 digits, is larger than a float holds"),
         ({"batch_size": "64"}, "batch_size: expected a whole number"),
         ({"batch_size": 0}, "settings that groundup train does not write: batch_size: expected at least 1, got 0"),
         ({"dropout": "much"}, "dropout: expected a finite number, got 'much'"),
@@ -112,12 +114,27 @@ def test_settings_that_no_training_can_have_are_told_with_the_run_s_name(
     assert str(folder) in told
 
 
-def test_a_network_that_takes_minutes_to_look_into_is_refused(folder: Path) -> None:
+GREEDY = {
+    "large images": [*[Conv(1, 1, padding=500)] * 5, Flatten(), Dense(10)],
+    "large windows": [Conv(1, 1, padding=300), Conv(1, 300), Flatten(), Dense(10)],
+    "large windows of a pool": [Conv(1, 1, padding=300), MaxPool(300, 1), MaxPool(300), Flatten(), Dense(10)],
+    "large means": [Conv(1, 1, padding=300), AveragePool(400, 1), AveragePool(200), Flatten(), Dense(10)],
+    "many channels": [*[Conv(64, 5, padding=2)] * 5, Flatten(), Dense(10)],
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_a_network_that_takes_minutes_to_look_into_is_refused(name: str, folder: Path) -> None:
     checkpoint = load_checkpoint(folder / "last.safetensors")
-    large = Architecture((1, 28, 28), (*[Conv(1, 1, padding=500)] * 5, Flatten(), Dense(10)))
-    strange = Checkpoint(**{**vars(checkpoint), "architecture": large})
-    with pytest.raises(CheckpointError, match=r"one image takes .* multiply-adds and .* numbers, more than the"):
+    strange = Checkpoint(**{**vars(checkpoint), "architecture": Architecture((1, 28, 28), tuple(GREEDY[name]))})
+    with pytest.raises(CheckpointError, match=r"one image takes .* operations and .* numbers, more than the"):
         check_fit(strange, "mnist-subset", 10)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_known_network_is_small_enough(name: str, folder: Path) -> None:
+    checkpoint = load_checkpoint(folder / "last.safetensors")
+    check_size(Checkpoint(**{**vars(checkpoint), "architecture": named(name)}))
 
 
 def test_a_network_with_numbers_that_are_none_is_not_looked_into(folder: Path) -> None:

@@ -13,7 +13,7 @@ from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import Measurement
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import Results
-from shared.bench.records.schema import shown
+from shared.bench.records.schema import environment_fault, shown
 from shared.contract import STAGES
 
 STAGE = STAGES[3]
@@ -33,6 +33,8 @@ def of_report(document: Mapping[str, Any], name: str) -> Results:
     steps = _each(parts["steps"], lambda row: _step(row, emulated), f"{name}: parts.steps.rows")
     ladder = _each(parts["ladder"], lambda row: _product(row, emulated), f"{name}: parts.ladder.rows")
     facts = document.get("environment")
+    if isinstance(facts, dict) and (wrong := environment_fault(facts)):
+        raise ValueError(f"{name}: {wrong}")
     return Results(
         rows=[*ladder, *steps],
         curves=_curves(parts["training"], emulated, f"{name}: parts.training.rows"),

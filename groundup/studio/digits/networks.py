@@ -6,7 +6,6 @@ convolutions both can. Of a run's checkpoints the best answers, or the last whil
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 
 from groundup.trained import DIGITS, NAMES
 from shared.architectures import Architecture
@@ -26,7 +24,8 @@ from shared.layers import shortened
 from shared.machine.regular import real
 from shared.numbers import percent, plural
 from shared.training.checkpoint_header import readable_architecture
-from shared.training.checkpoints import Checkpoint, load_checkpoint
+from shared.training.checkpoints import Checkpoint, CheckpointError, load_checkpoint, read_about
+from shared.training.metrics import is_count, is_number
 from shared.training.runs import BEST, LAST
 
 DEFAULT = "/shipped"
@@ -164,11 +163,9 @@ def _changed(path: Path) -> float:
 def _header(path: Path) -> Mapping[str, Any] | None:
     """What a checkpoint says about itself; None where it is none, or damaged."""
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {})["groundup"])
-    except Exception:  # the reader raises many kinds of errors, and a listing names no damaged file
+        return read_about(path)
+    except (CheckpointError, OSError):  # a listing names no damaged file
         return None
-    return about if isinstance(about, dict) else None
 
 
 def _fits(architecture: Architecture) -> bool:
@@ -188,13 +185,13 @@ def _about(about: Mapping[str, Any]) -> str:
     """'40 epochs of mnist-subset by stage 3: C; 97.1 % of the test images right', as far as the file says it."""
     record, stage = _part(about, "record"), about.get("stage")
     epochs = record.get("epoch") or _part(about, "position").get("epoch")
-    words = plural(epochs, "epoch") if isinstance(epochs, int) else "trained"
+    words = plural(epochs, "epoch") if epochs is not None and is_count(epochs) else "trained"
     dataset, accuracy = _notes(about).get("dataset"), record.get("test_accuracy")
     if isinstance(dataset, str):
         words += f" of {dataset}"
-    if stage in STAGE_TITLES:
+    if isinstance(stage, str) and stage in STAGE_TITLES:
         words += f" by {STAGE_TITLES[stage]}"
-    if isinstance(accuracy, int | float):
+    if accuracy is not None and is_number(accuracy) and 0 <= accuracy <= 1:
         words += f"; {percent(accuracy)} of the test images right"
     return words
 

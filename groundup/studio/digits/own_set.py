@@ -92,6 +92,13 @@ class OwnSet:
         if not paths[1].exists():  # the first addition was cut short between the two files
             return np.zeros((0, SIDE, SIDE), np.uint8), np.zeros(0, np.uint8)
         labels = read_idx(paths[1])
+        for path, array, shape in ((paths[0], images, (SIDE, SIDE)), (paths[1], labels, ())):
+            if array.dtype != np.uint8 or array.shape[1:] != shape:
+                form = "images, uint8 of shape (n, 28, 28)" if shape else "labels, uint8 of shape (n,)"
+                raise DataError(f"{path}: expected {form}, but it holds {array.dtype} of shape {array.shape}")
+        if labels.max() >= CLASSES:
+            first = int(np.argmax(labels >= CLASSES))
+            raise DataError(f"{paths[1]}: expected labels from 0 to 9, but label {first} is {labels[first]}")
         count = len(first_labels)
         if not np.array_equal(labels[:count], first_labels) or not np.array_equal(images[:count], first_images):
             raise DataError(f"{self.folder} holds a data set that is not the studio's; move it away, or rename it")

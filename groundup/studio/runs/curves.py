@@ -9,7 +9,6 @@ loss, the smallest and the largest of the merged records are kept beside the mea
 
 from __future__ import annotations
 
-import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from shared.machine import regular
+from shared.machine import regular, strict_json
 from shared.training.step_records import StepRecord, merged, read_line
 
 MOST_POINTS = 1000
@@ -187,8 +186,8 @@ def read_epochs(path: Path) -> tuple[list[dict[str, Any]], int]:
     skipped = 0
     for line in _lines(path):
         try:
-            saved = json.loads(line)
-        except (ValueError, RecursionError):
+            saved = strict_json.loads(line)
+        except ValueError:
             saved = None
         epoch = saved.get("epoch") if isinstance(saved, dict) else None
         if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 < epoch < 2**40:

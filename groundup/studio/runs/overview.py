@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +12,11 @@ from groundup.studio.runs import curves
 from groundup.studio.runs.command import command
 from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunFolder
 from shared.contract import STAGE_TITLES, STAGES
-from shared.machine import regular
 from shared.numbers import plural
 from shared.training.checkpoint_header import readable_architecture
+from shared.training.checkpoints import read_about
 from shared.training.run_facts import DONE, RUNNING, UNKNOWN, RunFacts, read_facts, state_of
 from shared.training.step_records import StepRecord
-
-MOST_HEADER = 16_000_000
-"""Bytes of a checkpoint's header; a longer one is not read."""
 
 UNSAID = "this run did not write down which GPUs there were"
 
@@ -135,27 +130,6 @@ def _checkpoint(run: RunFolder, trouble: list[str]) -> dict[str, Any]:
     if not paths:
         trouble.append("there is no checkpoint in this folder")
     return {}
-
-
-def read_about(path: Path) -> dict[str, Any]:
-    """The document in a checkpoint's header, without its tensors and so without a test of its checksum.
-
-    Raises ValueError with the end of a sentence if there is none, OSError if the file cannot be read.
-    """
-    with regular.opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > min(size - 8, MOST_HEADER):
-            raise ValueError("it is no safetensors file, or is cut off")
-        header = file.read(length)
-    try:
-        text = json.loads(header)["__metadata__"]["groundup"]
-        about = json.loads(text)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise ValueError("its header is damaged, or it is none of groundup's checkpoints") from None
-    if not isinstance(about, dict):
-        raise ValueError("its header is damaged")
-    return about
 
 
 def _facts(run: RunFolder, trouble: list[str]) -> RunFacts | None:

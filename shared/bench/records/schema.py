@@ -2,6 +2,7 @@
 
     schema()                  results.schema.json
     fault(document, rules)    what is wrong, where, and what was expected there; rules: another schema, as a profile's
+    environment_fault(facts)  the same for the facts of the machine, which files of every kind have
 
 `fault` follows the published schema, as far as that goes: the keywords it knows are those that the schema uses. So the
 format is described in one place, and reading a file needs no validator to be installed; the tests set both beside the
@@ -45,6 +46,16 @@ def fault(document: Any, rules: Rule | None = None) -> str | None:
     """
     told = _rules_of_bench() if rules is None else _without_references(rules, rules.get("$defs", {}))
     return next(_unusable(document), None) or next(_faults(document, told, ""), None)
+
+
+def environment_fault(facts: Any) -> str | None:
+    """What is wrong with the facts of a machine in a file of any kind; a fact that is missing is not known there."""
+    return next(_unusable(facts), None) or next(_faults(facts, _rules_of_environment(), "environment"), None)
+
+
+@cache
+def _rules_of_environment() -> Rule:
+    return {**_rules_of_bench()["properties"]["environment"], "required": ()}
 
 
 @cache

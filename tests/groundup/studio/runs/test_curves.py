@@ -207,16 +207,19 @@ def test_a_damaged_metrics_file_gives_what_can_be_read(tmp_path: Path) -> None:
         "{",
         "[]",
         '{"epoch": "two"}',
-        '{"epoch": 2, "train_loss": NaN, "test_accuracy": 1e400, "seconds": "long"}',
+        '{"epoch": 2, "train_loss": null, "test_accuracy": "high", "seconds": "long"}',
         '{"epoch": 3, "train_loss": ' + "9" * 400 + "}",
+        '{"epoch": 4, "train_loss": NaN}',
+        '{"epoch": 5, "train_loss": 1e400}',
+        '{"epoch": 6, "epoch": 7}',
         "[" * 50_000,
     ]
     path.write_text("\n".join(strange) + "\n")
     found, skipped = read_epochs(path)
-    assert skipped == 4
-    assert [each["epoch"] for each in found] == [1, 2, 3]
-    assert [each["train_loss"] for each in found] == [0.5, None, None]
-    assert epoch_columns(path, {}, 5)["step"] == [5, 10, 15]
+    assert skipped == 8
+    assert [each["epoch"] for each in found] == [1, 2]
+    assert [each["train_loss"] for each in found] == [0.5, None]
+    assert epoch_columns(path, {}, 5)["step"] == [5, 10]
 
 
 def test_many_epochs_are_thinned_and_the_last_one_stays(tmp_path: Path) -> None:

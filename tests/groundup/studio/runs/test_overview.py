@@ -156,7 +156,8 @@ def test_a_header_that_claims_to_be_huge_is_not_read(small: Path, tmp_path: Path
     (small / "best.safetensors").unlink()
     (small / "last.safetensors").write_bytes((2**62).to_bytes(8, "little") + b"{}" * 100)
     begin = time.perf_counter()
-    assert told(tmp_path)["trouble"] == ["last.safetensors cannot be read: it is no safetensors file, or is cut off"]
+    (trouble,) = told(tmp_path)["trouble"]
+    assert trouble.startswith("last.safetensors cannot be read: it is no checkpoint, or its header is damaged")
     assert time.perf_counter() - begin < 5
 
 
