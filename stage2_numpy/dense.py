@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, as_matrix, asarray
+from shared.plain_arrays import float_dtype
+
+from .arrays import Array, as_matrix, asarray, ieee
 from .matmul import matmul, matmul_nt, matmul_tn
 
 
@@ -19,7 +21,7 @@ class Dense:
     """
 
     def __init__(self, weights: Any, bias: Any) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
         if weights.ndim != 2:
             raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape {weights.shape}")
@@ -35,6 +37,7 @@ class Dense:
         self.grad_bias: Array = np.zeros_like(self.bias)
         self._x: Array | None = None
 
+    @ieee
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x for `backward`."""
         x = as_matrix("Dense.forward: x", x)
@@ -48,6 +51,7 @@ class Dense:
         out += self.bias  # one bias row, broadcast over the batch
         return out
 
+    @ieee
     def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
         """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ.
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import float_dtype
+
 from . import launch
 from .arrays import Array, as_floats, as_vector, asarray, copy, empty, is_packed, on_device, output_like, overlap, zeros
 from .backend import BACKEND
@@ -111,7 +113,7 @@ class BatchNorm:
         momentum: float = 0.1,
         epsilon: float = 1e-5,
     ) -> None:
-        dtype = "float64" if getattr(gamma, "dtype", None) == "float64" else "float32"
+        dtype = float_dtype(gamma)
         self.gamma: Array = copy(as_vector("BatchNorm: gamma", asarray(gamma, dtype)))
         channels = self.gamma.shape
         self.beta: Array = _vector_like("beta", beta, self.gamma)
@@ -306,6 +308,8 @@ def _check_changeable(running: dict[str, Any]) -> None:
             raise TypeError(
                 f"batch_norm: {name}: expected a device array to change in place, got {type(array).__name__}"
             )
+        if array.dtype.char not in "fd":
+            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
         if not is_packed(array):
             raise ValueError(f"batch_norm: {name} is not C-contiguous (strides {array.strides}); pass an array that is")
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from shared.plain_arrays import float_dtype
+
 from . import dense_passes as passes
 from . import launch
 from .arrays import Array, as_matrix, asarray, copy, is_packed, on_device, output_like, zeros
@@ -25,7 +27,7 @@ class Dense:
     """
 
     def __init__(self, weights: Any, bias: Any) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == "float64" else "float32"
+        dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
         if weights.ndim != 2:
             raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape {weights.shape}")
