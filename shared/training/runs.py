@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, Stage, layered_architecture
-from shared.data.datasets import Split
+from shared.data.door import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
 from shared.training.checkpoints import (
