@@ -1,12 +1,13 @@
 """The networks that can answer: the one that ships with groundup, and the runs in the folder runs of the studio.
 
-A run can answer if its network takes images of 28 by 28 pixels and tells ten classes apart; dense layers and
+A run can answer if its network takes images, those of a known data set or of one of the user's own; dense layers and
 convolutions both can. Of a run's checkpoints the best answers, or the last while there is no best one.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from collections.abc import Mapping
@@ -17,9 +18,9 @@ from typing import Any
 import numpy as np
 import safetensors
 
-from groundup.trained import DIGITS, NAMES
+from groundup.run_notes import title_of
 from shared.contract import STAGE_TITLES
-from shared.data.datasets import CLASSES, SIDE
+from shared.data.datasets import FORMS, Form
 from shared.data.normalisation import Normalisation
 from shared.layers import shortened
 from shared.machine.regular import real
@@ -31,6 +32,9 @@ DEFAULT = "/shipped"
 """The name of the network that ships. No run can have it: a run's name, counted from runs/, begins with no slash."""
 
 SHIPPED = Path(__file__).with_name("network.safetensors")
+
+SUBSET = "mnist-subset"
+"""The data set of a network that does not say which."""
 
 DEPTH = 4
 """Folders below runs/ in which a run may lie."""
@@ -44,20 +48,21 @@ class Trained:
     """A network that can answer.
 
     name: DEFAULT or the run's folder, counted from runs/; title: its layers
-    about: how it was trained, and how well, in words; classes: the names of its ten classes
+    about: how it was trained, and how well, in words
+    form: the shape of its images, and the names of its classes
     certain: whether softmax of its scores are probabilities; another loss than cross-entropy only ranks the classes
     """
 
     name: str
     title: str
     about: str
-    classes: tuple[str, ...]
+    form: Form
     certain: bool
     checkpoint: Checkpoint
     normalisation: Normalisation | None
 
     def learned(self, x: np.ndarray) -> np.ndarray:
-        """Images (n, 784) as the network learned from them: in its dtype, normalised if its run did that."""
+        """Images (n, pixels) as the network learned from them: in its dtype, normalised if its run did that."""
         x = x.astype(self.checkpoint.dtype)
         return x if self.normalisation is None else self.normalisation.normalised(x)
 
@@ -71,7 +76,7 @@ def listed(runs: Path) -> list[dict[str, str]]:
     networks = []
     for name, path in [(DEFAULT, SHIPPED), *newest]:
         about = _header(path)
-        if about is not None and _fits(about):
+        if about is not None and _form(about) is not None:
             words = {"title": _title(about), "about": _about(about)}
             networks.append({"name": name, **words})
     return networks
@@ -88,7 +93,7 @@ def load(runs: Path, name: str) -> Trained:
 def opened(path: Path, name: str) -> Trained:
     """The network of a checkpoint, under this name.
 
-    Raises ValueError for one that takes no images of digits, CheckpointError for a damaged file.
+    Raises ValueError for one that takes no images of a data set, CheckpointError for a damaged file.
     """
     checkpoint = load_checkpoint(path)
     notes = checkpoint.about_run.get("notes")
@@ -101,13 +106,14 @@ def opened(path: Path, name: str) -> Trained:
         "architecture": None if layered is None else layered.to_json(),
         "progress": checkpoint.about_run,
     }
-    if not _fits(about):
-        raise ValueError(f"network: {name} does not take images of {SIDE} by {SIDE} pixels in {CLASSES} classes")
+    form = _form(about)
+    if form is None:
+        raise ValueError(f"network: {name} does not take the images of its data set, or {FORMS[SUBSET]}")
     return Trained(
         name=name,
         title=_title(about),
         about=_about(about),
-        classes=NAMES.get(str(notes.get("dataset")), DIGITS),
+        form=form,
         certain=checkpoint.loss == "softmax_cross_entropy",
         checkpoint=checkpoint,
         normalisation=Normalisation.from_notes(notes),
@@ -168,13 +174,19 @@ def _header(path: Path) -> Mapping[str, Any] | None:
     return about if isinstance(about, dict) else None
 
 
-def _fits(about: Mapping[str, Any]) -> bool:
+def _form(about: Mapping[str, Any]) -> Form | None:
+    """What the network's images and classes are; None if its layers are not for those."""
     sizes, architecture = about.get("layer_sizes"), about.get("architecture")
-    if not isinstance(sizes, list) or len(sizes) < 2 or sizes[0] != SIDE * SIDE or sizes[-1] != CLASSES:
-        return False
-    return architecture is None or (
-        isinstance(architecture, dict) and architecture.get("input_shape") in ([1, SIDE, SIDE], [SIDE * SIDE])
-    )
+    try:
+        form = Form.from_notes(_notes(about)) or FORMS.get(str(_notes(about).get("dataset")), FORMS[SUBSET])
+    except ValueError:
+        return None
+    pixels = math.prod(form.shape)
+    if not isinstance(sizes, list) or len(sizes) < 2 or sizes[0] != pixels or sizes[-1] != len(form.names):
+        return None
+    shapes = ([*form.shape], [pixels])
+    fits = architecture is None or (isinstance(architecture, dict) and architecture.get("input_shape") in shapes)
+    return form if fits else None
 
 
 def _title(about: Mapping[str, Any]) -> str:
@@ -193,7 +205,7 @@ def _about(about: Mapping[str, Any]) -> str:
     words = plural(epochs, "epoch") if isinstance(epochs, int) else "trained"
     dataset, accuracy = _notes(about).get("dataset"), record.get("test_accuracy")
     if isinstance(dataset, str):
-        words += f" of {dataset}"
+        words += f" of {title_of(dataset)}"
     if stage in STAGE_TITLES:
         words += f" by {STAGE_TITLES[stage]}"
     if isinstance(accuracy, int | float):

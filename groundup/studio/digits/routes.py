@@ -38,11 +38,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
         asked = body.get("floors")
         if not isinstance(asked, list):
             raise ValueError(f"floors: expected a list of numbers, got {type(asked).__name__}")
-        pixels = drawing(body.get("pixels"))
+        pixels = drawing(body.get("pixels"), answers.trained(body.get("network", "")).form.shape)
         return {"answers": [answers.answer(body.get("network", ""), each, pixels) for each in asked[:4]]}
 
     def why(request: Request, body: dict[str, Any]) -> Any:
-        return reasons(answers.trained(body.get("network", "")), drawing(body.get("pixels")))
+        trained = answers.trained(body.get("network", ""))
+        return reasons(trained, drawing(body.get("pixels"), trained.form.shape))
 
     def nearest(request: Request, body: dict[str, Any]) -> Any:
         return {"nearest": images.nearest(drawing(body.get("pixels")), NEAREST), "of": len(images.split)}

@@ -38,7 +38,7 @@ place("clear").onclick = pad.clear;
 async function answer() {
   const mine = ++turn;
   const began = performance.now();
-  drawn = centred(pad.ink(), pad.size);
+  drawn = network && centred(pad.ink(), pad.size, network.shape);
   shown = null;
   showInput();
   if (drawn === null || network === null) return show();
@@ -58,7 +58,7 @@ async function answer() {
   shown.reasons = await source.reasons(name, pixels);
   if (mine !== turn) return;
   showReasons();
-  shown.nearest = await source.nearest(pixels);
+  shown.nearest = ofMnist() ? await source.nearest(pixels) : { nearest: [], of: 0 };
   if (mine !== turn) return;
   showNearest(place("nearest"), shown.nearest);
   if (!carried) await askOthers(mine);
@@ -76,9 +76,15 @@ async function askOthers(mine) {
   }
 }
 
+/** Whether the network's images are MNIST's: the nearest training images and the own set are. */
+function ofMnist() {
+  return String(network.shape) === "1,28,28" && network.classes.length === 10 && network.classes.every((name, i) => name === String(i));
+}
+
 function showInput() {
   const words = drawn ? drawn.words : "Nothing is drawn yet.";
-  replace(place("input"), inkTile(drawn ? drawn.pixels : new Uint8Array(784), "The drawing as 28 by 28 pixels"));
+  const [, rows, columns] = network ? network.shape : [1, 28, 28];
+  replace(place("input"), inkTile(drawn ? drawn.pixels : new Uint8Array(rows * columns), `The drawing as ${rows} by ${columns} pixels`, rows, columns));
   if (drawn) replace(place("done"), words);
 }
 
@@ -145,7 +151,7 @@ async function choose(name) {
   network = found;
   floors = [];
   replace(place("about"), `${network.title}: ${network.about}.`);
-  place("own").hidden = carried !== null || network.classes[0] !== "0";
+  place("own").hidden = carried !== null || !ofMnist();
   newLayers();
   if (!carried) await watchFloors(name);
   await answer();
