@@ -14,6 +14,7 @@ from groundup.train import resumed_settings
 from groundup.trained import check_fit, settings_of
 from shared.architectures import Architecture
 from shared.data import datasets
+from shared.data.datasets import FORMS
 from shared.layers import Conv, Dense, Flatten
 from shared.training.checkpoints import Checkpoint, CheckpointError, _checksum, load_checkpoint
 from tests.promises.made import MADE, run
@@ -117,7 +118,7 @@ def test_a_network_that_takes_minutes_to_look_into_is_refused(folder: Path) -> N
     large = Architecture((1, 28, 28), (*[Conv(1, 1, padding=500)] * 5, Flatten(), Dense(10)))
     strange = Checkpoint(**{**vars(checkpoint), "architecture": large})
     with pytest.raises(CheckpointError, match=r"one image takes .* multiply-adds and .* numbers, more than the"):
-        check_fit(strange, "mnist-subset", 10)
+        check_fit(strange, "mnist-subset", FORMS["mnist-subset"])
 
 
 def test_a_network_with_numbers_that_are_none_is_not_looked_into(folder: Path) -> None:
@@ -126,4 +127,4 @@ def test_a_network_with_numbers_that_are_none_is_not_looked_into(folder: Path) -
     with pytest.raises(
         CheckpointError, match=r"cannot be looked into: its tensor parameters\.1 holds numbers that are not"
     ):
-        check_fit(checkpoint, "mnist-subset", 10)
+        check_fit(checkpoint, "mnist-subset", FORMS["mnist-subset"])
