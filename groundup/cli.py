@@ -13,10 +13,11 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NoReturn
+from typing import Any, NoReturn
 
 NEEDED = ("numpy", "numba", "matplotlib", "rich", "pooch", "safetensors")
 """What groundup depends on besides Typer. Looked for at the start: otherwise a command would fail after long work."""
@@ -90,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     _write_in_any_encoding()
+    warnings.formatwarning = _as_note
     app = program(arguments)
     try:
         code = app(args=arguments, prog_name="groundup", standalone_mode=False)
@@ -116,6 +118,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:
         fail("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _as_note(message: Warning | str, category: type[Warning], *place: Any, **line: Any) -> str:
+    """A warning as Python prints it, but for a DataNote, which is meant for the user: a line without a place."""
+    if category.__name__ != "DataNote":  # by its name: its module takes NumPy along
+        return FORMAT(message, category, *place, **line)
+    return f"note: {printable(str(message))}\n"
+
+
+FORMAT = warnings.formatwarning
 
 
 def _sentence(error: Exception) -> str:

@@ -24,6 +24,9 @@ UNSAFE = "llvmlite.binding"
 """The package inside which no KeyboardInterrupt is raised. Its destructors fail on an object whose constructor was
 interrupted, and free memory a second time, which aborts the process, where freeing it was interrupted."""
 
+ARCHIVE = os.path.dirname(os.path.dirname(__file__))
+"""What the program was imported from, where that is no folder. Stages and data can be used from there, in Python."""
+
 MOMENT = 0.01
 """Seconds until an interruption that has to wait comes again."""
 
@@ -47,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from groundup import cli
     from shared.machine import processes
 
+    if not os.path.isfile(__file__):
+        cli.fail(
+            f"groundup's commands read files of its own, but it lies in an archive, {ARCHIVE}; unpack or install it"
+        )
     cli.program(given)  # imports the command that is asked for
     with processes.ending_with_us():
         _run(given, heard, before)

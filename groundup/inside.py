@@ -17,6 +17,7 @@ after every layer but the last, such as "relu".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -67,22 +68,24 @@ def most_wrong(probabilities: np.ndarray, labels: np.ndarray, count: int) -> np.
     return wrong[np.argsort(-confidence, kind="stable")[:count]]
 
 
-def first_layer_images(weights: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def first_layer_images(weights: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Each first-layer unit's weights as an image: (units, height, width), values from -1 to 1.
 
-    weights: (height * width, units): a column is a unit. Each image is divided by its own largest |weight|, so 0 stays
-    0 and the sign stays the same: ink on a positive pixel raises the unit's z, ink on a negative one lowers it. A unit
-    whose weights are all 0 gives an image of 0.
-    Raises ValueError if the number of weights is not height * width.
+    weights: (pixels, units): a column is a unit. shape: (height, width), or (channels, height, width): then an image is
+    the mean over the channels. Each image is divided by its own largest |weight|, so 0 stays 0 and the sign stays the
+    same: ink on a positive pixel raises the unit's z, ink on a negative one lowers it. A unit whose weights are all 0
+    gives an image of 0.
+    Raises ValueError if the number of weights is not that of the shape.
     """
     _check_matrix("first_layer_images: weights", weights)
-    height, width = shape
-    if len(weights) != height * width:
+    *channels, height, width = shape
+    pixels = math.prod(shape)
+    if len(weights) != pixels:
         raise ValueError(
-            f"first_layer_images: weights is {weights.shape}, expected {height * width} rows for images of "
-            f"{height} by {width}"
+            f"first_layer_images: weights is {weights.shape}, expected {pixels} rows for images of {height} by {width}"
         )
-    images = weights.T.reshape(-1, height, width)  # the transpose first: reshape alone would mix the units
+    images = weights.T.reshape(-1, *shape)  # the transpose first: reshape alone would mix the units
+    images = images.mean(axis=1) if channels else images
     largest = np.abs(images).max(axis=(1, 2), keepdims=True)
     return images / np.where(largest == 0, 1, largest)
 

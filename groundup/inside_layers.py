@@ -83,9 +83,9 @@ def filter_images(weights: np.ndarray) -> np.ndarray:
 def layer_maps(network: Layered, x: np.ndarray, image: np.ndarray) -> list[LayerMaps]:
     """The image and what the network makes of it, a row for each layer with weights or windows.
 
-    x: (features,) as the network learned from it; image: the same as it is shown, (height, width)
+    x: (features,) as the network learned from it; image: the same as it is shown, (channels, height, width)
     """
-    found = [LayerMaps("the image", image[np.newaxis])]
+    found = [LayerMaps("the image", image)]
     for layer, output in zip(network.architecture.layers, network.outputs(x[np.newaxis]), strict=True):
         if isinstance(layer, Activate | BatchNorm | Dropout | Flatten):
             last = found.pop()

@@ -16,12 +16,13 @@ import numpy as np
 
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
-from groundup.trained import NAMES, as_learned, beliefs, check_fit, open_checkpoint, settings_of
+from groundup.trained import as_learned, beliefs, load_data, open_checkpoint
 from shared.bench.records.results import results_folder
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
-from shared.data.datasets import SIDE, Dataset, Split, load_dataset
+from shared.data.datasets import Dataset, Split
+from shared.layers import Shape
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, build_network
 from shared.training.metrics import EpochRecord, evaluate, is_count, read_metrics
@@ -36,9 +37,7 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     Raises CheckpointError, a ValueError, if there is no checkpoint of `groundup train` for images.
     """
     checkpoint = open_checkpoint(run)
-    settings = settings_of(checkpoint)
-    data = load_dataset(settings["dataset"], data_dir or settings["data_dir"])
-    check_fit(checkpoint, data.name, data.classes)
+    data = load_data(checkpoint, data_dir)
     folder = results_folder(out or _own_folder(checkpoint.path.parent))
     records = _records(checkpoint.path.parent / METRICS)
     learned = as_learned(checkpoint, data)
@@ -73,28 +72,27 @@ def findings(
     dtype = parameters[0].dtype
     answers = beliefs(checkpoint, test.x)
     predictions, wrong = answers.argmax(axis=1), inside.most_wrong(answers, test.y, count)
-    seen = test.x[wrong].astype(dtype)
+    seen, form = test.x[wrong].astype(dtype), data.described
     labels, taken_for = test.y[wrong], predictions[wrong]
     pull = np.zeros_like(seen)
     if len(wrong):
         pull = inside.saliency(parameters, activation, seen, taken_for)
         pull = pull - inside.saliency(parameters, activation, seen, labels)
-    shape = (SIDE, SIDE)
     return Findings(
         network=stack.title,
         loss=checkpoint.loss,
         trained=f"{_how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
         dataset=data.name,
-        names=NAMES[data.name],
-        unit_images=inside.first_layer_images(parameters[0], shape),
+        names=form.names,
+        unit_images=inside.first_layer_images(parameters[0], form.shape),
         unit_sizes=np.linalg.norm(parameters[0], axis=0),
         confusion=inside.confusion_matrix(test.y, predictions, data.classes),
         wrong=wrong,
-        images=data.test.x[wrong].reshape(-1, *shape),
+        images=_as_shown(data.test.x[wrong], form.shape),
         labels=labels,
         predictions=taken_for,
         confidence=answers[wrong, taken_for],
-        pull=pull.reshape(-1, *shape),
+        pull=pull.reshape(-1, *form.shape).sum(axis=1),
         activity=_activity(parameters, test, dtype) if activation == "relu" else [],
         records=records,
     )
@@ -113,8 +111,8 @@ def _layered_findings(
     answers = beliefs(checkpoint, test.x)
     predictions, wrong = answers.argmax(axis=1), inside.most_wrong(answers, test.y, count)
     labels, taken_for = test.y[wrong], predictions[wrong]
-    pull = network.saliency(test.x[wrong], taken_for, labels) if len(wrong) else np.zeros((0, SIDE * SIDE))
-    weights, shape = checkpoint.parameters[0], (SIDE, SIDE)
+    pull = network.saliency(test.x[wrong], taken_for, labels) if len(wrong) else np.zeros_like(test.x[:0])
+    weights, form = checkpoint.parameters[0], data.described
     convolves = weights.ndim == 4
     shown = int(wrong[0]) if len(wrong) else 0
     model = checkpoint.about_run.get("notes", {}).get("model")
@@ -123,22 +121,28 @@ def _layered_findings(
         loss=checkpoint.loss,
         trained=f"{_how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
         dataset=data.name,
-        names=NAMES[data.name],
-        unit_images=filter_images(weights) if convolves else inside.first_layer_images(weights, shape),
+        names=form.names,
+        unit_images=filter_images(weights) if convolves else inside.first_layer_images(weights, form.shape),
         unit_sizes=np.sqrt(np.sum(weights**2, axis=(1, 2, 3) if convolves else 0)),
         confusion=inside.confusion_matrix(test.y, predictions, data.classes),
         wrong=wrong,
-        images=data.test.x[wrong].reshape(-1, *shape),
+        images=_as_shown(data.test.x[wrong], form.shape),
         labels=labels,
         predictions=taken_for,
         confidence=answers[wrong, taken_for],
-        pull=pull.reshape(-1, *shape),
+        pull=pull.reshape(-1, *form.shape).sum(axis=1),
         activity=network.activity(test.x),
         records=records,
         what="filter" if convolves else "unit",
-        maps=layer_maps(network, test.x[shown], data.test.x[shown].reshape(shape)),
+        maps=layer_maps(network, test.x[shown], data.test.x[shown].reshape(form.shape)),
         mapped=(int(test.y[shown]), answers[shown].tolist()),
     )
+
+
+def _as_shown(x: np.ndarray, shape: Shape) -> np.ndarray:
+    """Images as they are drawn: (n, height, width), or (n, height, width, 3) in colour."""
+    images = x.reshape(-1, *shape).transpose(0, 2, 3, 1)
+    return images[..., 0] if shape[0] == 1 else images
 
 
 def _activity(parameters: list[np.ndarray], test: Split, dtype: Any) -> list[np.ndarray]:
@@ -182,6 +186,10 @@ def _document(checkpoint: Checkpoint, found: Findings, loss: float, folder: Path
         "test_loss": loss,
         "classes": list(found.names),
         "confusion": found.confusion.tolist(),
+        "by_class": [
+            {"class": name, "images": int(row.sum()), "right": int(row[label])}
+            for label, (name, row) in enumerate(zip(found.names, found.confusion, strict=True))
+        ],
         "dead_units": [{"units": len(each), "dead": int(np.sum(each == 0))} for each in found.activity],
         "most_wrong": [
             {"image": int(image), "label": int(label), "predicted": int(predicted), "confidence": float(confidence)}
@@ -194,6 +202,11 @@ def _document(checkpoint: Checkpoint, found: Findings, loss: float, folder: Path
     }
 
 
+def _right(of_class: Mapping[str, Any]) -> str:
+    """'19 of 20', or that there was nothing to be right about."""
+    return f"{of_class['right']} of {of_class['images']}" if of_class["images"] else "no test image"
+
+
 def lines(document: Mapping[str, Any], found: Findings) -> list[str]:
     """The document as lines of text."""
     names = found.names
@@ -202,6 +215,8 @@ def lines(document: Mapping[str, Any], found: Findings) -> list[str]:
         f"test accuracy {percent(document['test_accuracy'])}, loss {document['test_loss']:.4f}: "
         f"{found.tested - found.right:,} of {found.tested:,} images wrong",
     ]
+    classes = [f"{each['class']} {_right(each)}" for each in document["by_class"]]
+    lines.append(f"right, class by class: {', '.join(classes)}")
     pairs = [
         f"{names[row]} taken for {names[column]} ({number})" for row, column, number in confused(found.confusion, 3)
     ]

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from shared.architectures import NAMED, Architecture, named
+from groundup.recipes import fitted
+from shared.architectures import NAMED, Architecture
 from shared.checks.equivalence import Comparison, compare_parameters, longest_sum
 from shared.contract import NetworkLike, Stage
-from shared.data.datasets import SIDE, Dataset
+from shared.data.datasets import Dataset
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate
 from shared.training.schedules import Schedule
@@ -58,11 +59,12 @@ class Settings:
             if value is not None and value < 1:
                 raise ValueError(f"{name.replace('_', '-')} must be at least 1, got {value}")
 
-    def layers(self, features: int, classes: int) -> list[int] | Architecture:
-        """What the network is made of, as `Network` takes it. Raises ValueError for an unknown model."""
+    def layers(self, data: Dataset) -> list[int] | Architecture:
+        """What the network for these images is made of, as `Network` takes it. Raises ValueError for a model that is
+        unknown, or too large for them."""
         if self.model is not None:
-            return named(self.model, (1, SIDE, SIDE), classes)
-        return [features, self.hidden or 1, classes]
+            return fitted(self.model, data.described)
+        return [data.train.x.shape[1], self.hidden or 1, data.classes]
 
 
 OF_MODEL: dict[str, Any] = {
@@ -159,7 +161,7 @@ def run_lap(
 def _train(
     stage: Stage, data: Dataset, settings: Settings, on_batch: Callable[[int, int, float], None] | None
 ) -> tuple[NetworkLike, list[EpochRecord]]:
-    layers = settings.layers(data.train.x.shape[1], data.classes)
+    layers = settings.layers(data)
     network = stage.network.Network(layers, seed=settings.seed, dtype=settings.dtype)
     result = train(
         stage,

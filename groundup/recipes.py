@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shared.architectures import Architecture, named
+from shared.data.door import Form
+
 RECIPES: dict[str, dict[str, Any]] = {
     "lenet5": {
         "optimizer": "adam",
@@ -62,6 +65,15 @@ def recipe(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if str(given.get("optimizer", chosen["optimizer"])).lower() != chosen["optimizer"]:
         chosen = {name: value for name, value in chosen.items() if name not in OF_OPTIMIZER}
     return {"hidden": None, "activation": None, **chosen}
+
+
+def fitted(model: str, form: Form) -> Architecture:
+    """The known network of this name for the images and classes of a data set. ValueError naming the layer for images
+    that are too small for it."""
+    try:
+        return named(model, form.shape, len(form.names))
+    except ValueError as error:
+        raise ValueError(f"--model {model} for {form}: {error}") from None
 
 
 def described(model: str) -> str:

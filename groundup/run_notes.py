@@ -2,7 +2,8 @@
 
 `groundup look` and `groundup train --resume` take from them which images the network learned from. What they say is
 checked against the checkpoint's own network, so that nothing large is built for a file that does not have it; a data
-set is one of the known ones, and a folder one of this machine. Notes never start a download.
+set is one of the known ones, or the user's own with its form, and a folder is one of this machine. Notes never start a
+download.
 
 data_notes      what `groundup look` needs: the data set and its folder
 train_notes     every setting of `groundup train`
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from shared.architectures import named
-from shared.data.datasets import CLASSES, DATASETS, SIDE
+from shared.data.datasets import DATASETS, FORMS, Form
+from shared.data.door import NOTE
 from shared.data.normalisation import Normalisation
 from shared.layers import AveragePool, MaxPool, shortened
 from shared.training.checkpoints import Checkpoint, CheckpointError
@@ -38,18 +41,27 @@ MOST_UNITS = 100_000
 def data_notes(checkpoint: Checkpoint) -> Mapping[str, Any]:
     """The notes, if they name a known data set and no folder of another machine. Raises CheckpointError."""
     notes: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
-    if notes.get("dataset") not in DATASETS or "data_dir" not in notes:
+    known = notes.get("dataset") in DATASETS
+    if not (known or notes.get(NOTE) is not None) or "dataset" not in notes or "data_dir" not in notes:
         raise CheckpointError(
             f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on. "
             'A run from Python says so by Saving(..., notes={"dataset": "mnist-subset", "data_dir": None})'
         )
-    folder = notes["data_dir"] or ""
-    if "\0" in folder or folder.startswith(("//", "\\\\")):
-        raise CheckpointError(
-            f"{checkpoint.path}: its data_dir is {shortened(folder)}, no folder of this machine; "
-            "name the right one with --data-dir"
-        )
+    for name in ("data_dir",) if known else ("dataset", "data_dir"):
+        folder = notes[name] or ""
+        if "\0" in folder or folder.startswith(("//", "\\\\")):
+            raise CheckpointError(
+                f"{checkpoint.path}: its {name} is {shortened(folder)}, no folder of this machine; "
+                "name the right one with --data-dir"
+            )
     try:
+        if known and notes.get(NOTE) is not None:
+            raise ValueError(f"{NOTE}: expected none beside the known set {notes['dataset']}")
+        Form.from_notes(notes)
+        for name in ("colour", "resize"):
+            fits, expected = SETTINGS[name]
+            if not fits(notes.get(name, False if name == "colour" else None)):
+                raise ValueError(f"{name}: expected {expected}, got {shortened(notes[name])}")
         Normalisation.from_notes(notes)
     except (ValueError, OverflowError) as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from None
@@ -82,19 +94,39 @@ def train_notes(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> dict[str, A
     return {**notes, "download": False}
 
 
+def title_of(dataset: str) -> str:
+    """A data set's name for a page or a table: of one of the user's own, that of its folder or file."""
+    return dataset if dataset in DATASETS else PurePath(dataset.replace("\\", "/")).name or dataset
+
+
+def form_of(notes: Mapping[str, Any]) -> Form:
+    """The form of the data set that the notes of a checkpoint name, after `data_notes` has checked them."""
+    return Form.from_notes(notes) or FORMS[notes["dataset"]]
+
+
+def check_same_form(where: str, learned: Form | None, name: str, form: Form) -> None:
+    """Raise CheckpointError if a set of the user's own is another one now than what the network learned from."""
+    if learned not in (None, form):
+        assert learned is not None
+        pairs = zip(learned.names, form.names, strict=False)
+        changed = next((f": {was} was class {i} and is {now}" for i, (was, now) in enumerate(pairs) if was != now), "")
+        raise CheckpointError(f"{where} learned from {learned}, but {name} has {form} now{changed:.200}")
+
+
 def _check_network(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> None:
     """Raise CheckpointError if the settings describe another network than the checkpoint holds."""
-    stack = checkpoint.architecture.as_mlp()
+    stack, form = checkpoint.architecture.as_mlp(), form_of(notes)
     if notes["model"] is not None:
         try:
-            told = named(notes["model"], (1, SIDE, SIDE), CLASSES)
+            told = named(notes["model"], form.shape, len(form.names))
         except ValueError as error:
             raise _wrong(checkpoint, "model", str(error)) from None
         fits = told == checkpoint.architecture
     else:
         inputs, *hidden, _ = stack.sizes if stack else (0, 0, 0)
         # The network is built for the images of the data set before it is compared with the one in the file.
-        fits = hidden == _sizes(notes["hidden"]) and (inputs == SIDE * SIDE or max(hidden, default=0) <= MOST_UNITS)
+        pixels = math.prod(form.shape)
+        fits = hidden == _sizes(notes["hidden"]) and (inputs == pixels or max(hidden, default=0) <= MOST_UNITS)
     if not fits:
         name = "hidden" if notes["model"] is None else "model"
         told_size = "-".join(map(str, stack.sizes if stack else checkpoint.architecture.ends))
@@ -149,6 +181,8 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "dataset": _TEXT,
     "data_dir": (_or_none(_text), "a folder or null"),
     "download": _TRUTH,
+    "colour": _TRUTH,
+    "resize": (_or_none(_text), "a size or null"),
     "normalise": _TRUTH,
     "augment_shift": _COUNT,
     "augment_rotation": _NUMBER,

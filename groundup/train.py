@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from groundup.live_view import watching
-from groundup.recipes import recipe
-from groundup.run_notes import train_notes
+from groundup.recipes import fitted, recipe
+from groundup.run_notes import check_same_form, train_notes
 from shared import contract
-from shared.architectures import mlp, named
+from shared.architectures import mlp
 from shared.data.augmentation import Augmentation
-from shared.data.datasets import SIDE, Dataset, load_dataset
+from shared.data.datasets import DATASETS, Dataset, Form, load_dataset
+from shared.data.door import NOTE as FORM
 from shared.data.normalisation import NOTE, Normalisation
 from shared.names import ACTIVATIONS, check_name
 from shared.training import loop
@@ -33,6 +34,8 @@ DEFAULTS: dict[str, Any] = {
     "dataset": "mnist-subset",
     "data_dir": None,
     "download": False,
+    "colour": False,
+    "resize": None,
     "normalise": False,
     "augment_shift": 0,
     "augment_rotation": 0.0,
@@ -65,7 +68,7 @@ STAGE1_DEFAULTS: dict[str, Any] = {"hidden": "32", "epochs": 3}
 STAGE1_MODEL_DEFAULTS: dict[str, Any] = {"epochs": 1}
 """Python loops are slow: a smaller network and fewer epochs end within a minute or so; a model's epoch takes longer."""
 
-SINCE_MODELS = ("model", "normalise", "augment_shift", "augment_rotation")
+SINCE_MODELS = ("colour", "resize", "model", "normalise", "augment_shift", "augment_rotation")
 LATER_SETTINGS = ("mine", *SINCE_MODELS)
 """Settings that runs of earlier versions do not have; they get the defaults."""
 
@@ -79,18 +82,23 @@ class DataChoice:
     """The data set to train on.
 
     folder: of its files; None for the usual places; download: fetch it if missing
+    colour, resize: of the user's own images; form: what a run that goes on learned from
     normalise: whether to normalise it, by `known` or, without it, by the numbers of its own training samples
     """
 
     name: str
     folder: str | None
     download: bool
+    colour: bool = False
+    resize: str | None = None
+    form: Form | None = None
     normalise: bool = False
     known: Normalisation | None = None
 
     def load(self) -> tuple[Dataset, Normalisation | None]:
         """The data set, and how it was normalised."""
-        data = load_dataset(self.name, self.folder, download=self.download)
+        data = load_dataset(self.name, self.folder, download=self.download, colour=self.colour, resize=self.resize)
+        check_same_form("this run", self.form, data.name, data.described)
         if not self.normalise:
             return data, None
         normalisation = self.known or Normalisation.of(data.train.x)
@@ -131,7 +139,7 @@ class NetworkChoice:
             sizes = [data.train.x.shape[1], *self.hidden, data.classes]
             architecture = mlp(sizes, self.activation or "relu", self.dropout)
         else:
-            architecture = named(self.model, (1, SIDE, SIDE), data.classes)
+            architecture = fitted(self.model, data.described)
         network: contract.NetworkLike = stage.network.Network(
             architecture, loss=self.loss, initializer=self.initializer, seed=self.seed, dtype=self.dtype
         )
@@ -187,7 +195,13 @@ class Training:
             return {name: settings[name] for name in names}
 
         known = Normalisation.from_notes(settings)
-        data = DataChoice(settings["dataset"], settings["data_dir"], settings["download"], settings["normalise"], known)
+        data = DataChoice(
+            settings["dataset"],
+            settings["data_dir"],
+            form=Form.from_notes(settings),
+            known=known,
+            **chosen("download", "colour", "resize", "normalise"),
+        )
         optimizer = OptimizerChoice(
             settings["optimizer"], **chosen("learning_rate", "momentum", "nesterov", "weight_decay")
         )
@@ -225,6 +239,8 @@ def run(
     if normalisation is not None:
         saving = replace(saving, notes={**saving.notes, **normalisation.as_note()})
         settings = with_background(settings, normalisation, data)
+    if training.data.name not in DATASETS:
+        saving = replace(saving, notes={**saving.notes, **data.described.as_note()})
     watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
     with named_in_errors(saving), watched as hooks:
         return loop.train(
@@ -257,6 +273,10 @@ def new_settings(stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
     Raises ValueError for an unknown model, and for settings that a model does not have.
     """
     first = stage == contract.STAGES[0]
+    if given.get("data_dir") is not None and given.get("dataset", DEFAULTS["dataset"]) not in DATASETS:
+        raise ValueError(
+            "--data-dir is for the full sets that --dataset knows by name; name your own set's place there"
+        )
     if given.get("model") is not None:
         of_model = recipe(given["model"], given)
         return {**DEFAULTS, **of_model, **(STAGE1_MODEL_DEFAULTS if first else {}), **given}
@@ -266,13 +286,13 @@ def new_settings(stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the run in folder, with the given ones in place of theirs.
 
-    The normalisation of its data is among them under NOTE, if there is one.
+    The normalisation of its data is among them under NOTE, if there is one, and the form of the user's own under FORM.
     Raises CheckpointError if there is no run of `groundup train`, or if a given setting must not change.
     """
     checkpoint = load_checkpoint(folder / LAST)
     saved: dict[str, Any] = checkpoint.about_run.get("notes", {})
     saved = {**{name: DEFAULTS[name] for name in LATER_SETTINGS}, **saved} if saved else saved
-    if saved.keys() - {NOTE} != DEFAULTS.keys():
+    if saved.keys() - {NOTE, FORM} != DEFAULTS.keys():
         raise CheckpointError(f"{folder / LAST} was not written by groundup train; resume it from where it was made")
     saved = train_notes(checkpoint, saved)
     try:

@@ -2,6 +2,7 @@
 
 open_checkpoint    the checkpoint of a run's folder
 settings_of        what it was trained with; it names the data set
+load_data          the data set, checked against the network
 as_learned         the images as the network saw them
 beliefs            the network's probabilities for every class
 """
@@ -15,17 +16,12 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
-from groundup.run_notes import check_size, data_notes
+from groundup.run_notes import check_same_form, check_size, data_notes
 from shared.contract import load_stage
-from shared.data.datasets import SIDE, Dataset
+from shared.data.datasets import Dataset, Form, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
 from shared.training.runs import LAST, must_be_finite
-
-DIGITS = tuple("0123456789")
-CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
-NAMES = {"mnist": DIGITS, "mnist-subset": DIGITS, "fashion-mnist": CLOTHES}
-"""The names of the classes of each data set."""
 
 AT_A_TIME = 1000
 """Images in one forward pass of dense layers; this bounds the memory."""
@@ -56,15 +52,27 @@ def settings_of(checkpoint: Checkpoint) -> Mapping[str, Any]:
     return data_notes(checkpoint)
 
 
-def check_fit(checkpoint: Checkpoint, name: str, classes: int) -> None:
-    """Raise CheckpointError if the network is not one for the images of the data set of this name, is too large to look
-    into, or has numbers that are not finite."""
-    inputs, outputs = checkpoint.architecture.ends
-    if inputs != SIDE * SIDE or outputs != classes:
+def load_data(checkpoint: Checkpoint, data_dir: Path | None = None) -> Dataset:
+    """The data set that the network learned from. data_dir: where it is now, None for where it was.
+
+    Raises CheckpointError if the network is none for its images, DataError if they cannot be read.
+    """
+    notes = settings_of(checkpoint)
+    made = {"colour": notes.get("colour", False), "resize": notes.get("resize")} if Form.from_notes(notes) else {}
+    data = load_dataset(notes["dataset"], data_dir or notes["data_dir"], **made)
+    check_fit(checkpoint, data.name, data.described)
+    return data
+
+
+def check_fit(checkpoint: Checkpoint, name: str, form: Form) -> None:
+    """Raise CheckpointError if the network is not one for the images of this data set, is too large to look into, or
+    has numbers that are not finite."""
+    if not form.fits(checkpoint.architecture):
+        inputs, outputs = checkpoint.architecture.ends
         raise CheckpointError(
-            f"{checkpoint.path} holds a network from {inputs} inputs to {outputs} outputs, but {name} has "
-            f"images of {SIDE} by {SIDE} pixels in {classes} classes"
+            f"{checkpoint.path} holds a network from {inputs} inputs to {outputs} outputs, but {name} has {form}"
         )
+    check_same_form(str(checkpoint.path), Form.from_notes(settings_of(checkpoint)), name, form)
     check_size(checkpoint)
     must_be_finite(checkpoint, "looked into")
 

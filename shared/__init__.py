@@ -8,6 +8,7 @@ architectures  networks as data: shapes, parameters and work of every layer, and
 layers         the layers that an architecture is made of
 initialize     initial weights: the same numbers on every floor
 dropout        dropout masks: the same on every floor
+plain_arrays   numbers as callers have them, as NumPy arrays that lose nothing on the way
 windows        how often a window fits into an image; what is said when it does not
 numbers        numbers as text: every time, size, factor and percentage that is printed
 text, terminal text from files and names made safe to show; the console that shows it

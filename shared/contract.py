@@ -18,7 +18,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
 from shared.names import ACTIVATIONS as ACTIVATIONS
@@ -294,8 +294,9 @@ def available_stages() -> list[str]:
 
 def _has_rooms(name: str) -> bool:
     spec = importlib.util.find_spec(name)
-    folders = (spec.submodule_search_locations if spec is not None else None) or ()
-    return any((Path(folder) / "network.py").is_file() for folder in folders)
+    folders = spec.submodule_search_locations if spec is not None else None
+    # Not find_spec("NAME.network"), which would import the package; and not a look at the files: it may be an archive.
+    return bool(folders) and PathFinder.find_spec(f"{name}.network", folders) is not None
 
 
 def load_stage(name: str) -> Stage:

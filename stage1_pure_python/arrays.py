@@ -182,6 +182,9 @@ def check_same_shape(function: str, **matrices: Any) -> tuple[int, int]:
 
 def check_labels(function: str, labels: Any, rows: int, classes: int) -> list[int]:
     """Labels as a list of ints, one a row and each in 0 … classes - 1, or an error that says which is not."""
+    _refuse_masked(f"{function}: labels", labels)
+    if getattr(getattr(labels, "dtype", None), "kind", "") == "O":
+        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of object")
     if hasattr(labels, "tolist"):
         labels = labels.tolist()
     if _is_whole(labels):
@@ -211,8 +214,14 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _unwrapped(value: Any) -> Any:
-    """A NumPy array or number as Python's lists and numbers; anything else as it is."""
+    """A NumPy array or number as Python's lists and numbers; anything else as it is. TypeError for a masked array."""
+    _refuse_masked("asarray", value)
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _refuse_masked(function: str, values: Any) -> None:
+    if hasattr(values, "filled"):
+        raise TypeError(f"{function}: a masked array would lose its mask; fill it first, with .filled(value)")
 
 
 def _number(value: Any) -> float:

@@ -10,7 +10,7 @@ temporary arrays; both may be left out.
 
 import numpy as np
 
-from .arrays import Array, Scratch, as_matrix, as_same_shape, borrow, output_like
+from .arrays import Array, Scratch, as_matrix, as_same_shape, borrow, ieee, output_like
 
 LEAKY_SLOPE = 0.01
 
@@ -51,6 +51,7 @@ def relu_backward(
     return out
 
 
+@ieee
 def leaky_relu(z: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
     """z where it is positive, 0.01 z where it is not. Same as torch.nn.functional.leaky_relu."""
     z = as_matrix("leaky_relu: z", z)
@@ -58,6 +59,7 @@ def leaky_relu(z: Array, out: Array | None = None, scratch: Scratch | None = Non
     return np.maximum(z, out, out=out)  # the larger of the two is the right one, because the slope is below 1
 
 
+@ieee
 def leaky_relu_backward(
     grad_output: Array, z: Array, output: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -70,16 +72,17 @@ def leaky_relu_backward(
     return out
 
 
+@ieee
 def sigmoid(z: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
     """1 / (1 + exp(-z)), between 0 and 1. Same as torch.sigmoid."""
     z = as_matrix("sigmoid: z", z)
     out = np.negative(z, out=output_like("sigmoid", out, z.shape, z.dtype, z=z))
-    with np.errstate(over="ignore"):  # far below 0, exp(-z) is inf and 1 / (1 + inf) is 0, which is right
-        np.exp(out, out=out)
+    np.exp(out, out=out)  # far below 0, exp(-z) is inf and 1 / (1 + inf) is 0, which is right
     out += 1
     return np.divide(1, out, out=out)
 
 
+@ieee
 def sigmoid_backward(
     grad_output: Array, z: Array, output: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -94,12 +97,14 @@ def sigmoid_backward(
     return np.multiply(grad_output, out, out=out)
 
 
+@ieee
 def tanh(z: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
     """The hyperbolic tangent, between -1 and 1. Same as torch.tanh."""
     z = as_matrix("tanh: z", z)
     return np.tanh(z, out=output_like("tanh", out, z.shape, z.dtype, z=z))
 
 
+@ieee
 def tanh_backward(
     grad_output: Array, z: Array, output: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -114,6 +119,7 @@ def tanh_backward(
     return np.multiply(grad_output, out, out=out)
 
 
+@ieee
 def softmax(z: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
     """exp(z) / sum of exp(z) over each row: positive, adding up to 1. Same as torch.softmax(z, dim=1).
 
@@ -128,6 +134,7 @@ def softmax(z: Array, out: Array | None = None, scratch: Scratch | None = None) 
     return out
 
 
+@ieee
 def softmax_backward(
     grad_output: Array, z: Array, output: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:

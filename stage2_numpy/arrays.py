@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
+from shared.plain_arrays import float_dtype, plain_array, whole_labels
 from shared.shapes import check_same
 
 Array = np.ndarray
 
 DIMENSIONS = (1, 2, 4)
 """A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
+
+ieee = np.errstate(all="ignore")
+"""Of the functions that it decorates: too large a number becomes inf and too small a one 0, as on every floor, even
+where the caller made them errors with numpy.seterr."""
 
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
@@ -33,7 +38,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     """
     check_dtype("asarray", dtype)
     try:
-        array = _unmasked(values)
+        array = plain_array(values)
     except ValueError as error:
         raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
     except TypeError as error:
@@ -44,7 +49,8 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
         raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=dtype)
+    with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf
+        return np.ascontiguousarray(array, dtype=dtype)
 
 
 def to_host(array: Array) -> Array:
@@ -142,16 +148,7 @@ def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype:
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
-    try:
-        array = _unmasked(labels)
-    except ValueError:
-        raise ValueError(f"{function}: expected {rows} labels, one a row, got ragged rows of them") from None
-    except TypeError as error:
-        raise TypeError(f"{function}: labels: {error}") from error
-    if array.ndim < 2 and array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
-    if array.shape != (rows,):
-        raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
+    array = whole_labels(function, labels, rows)
     if array.min() < 0 or array.max() >= classes:
         i = int(np.argmax((array < 0) | (array >= classes)))
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
@@ -160,17 +157,9 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
 def as_floats(name: str, values: Any) -> Array:
     """A float32 or float64 array of any dimensions: the array itself if it is one, else converted; or an error."""
-    if type(values) is np.ndarray and values.dtype.char in "fd":
+    if type(values) is np.ndarray and values.dtype.char in "fd" and values.dtype.isnative:
         return values
-    keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
     try:
-        return asarray(values, "float64" if keeps_float64 else "float32")
+        return asarray(values, float_dtype(values))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
-
-
-def _unmasked(values: Any) -> Array:
-    """numpy.asarray, but a masked array is an error and not its values with the mask forgotten."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")
-    return np.asarray(values)

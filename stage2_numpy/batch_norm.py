@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from shared.layers import normalisation_numbers
+from shared.plain_arrays import float_dtype
 from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
 
-from .arrays import Array, Scratch, as_floats, as_vector, asarray, borrow, output_like
+from .arrays import Array, Scratch, as_floats, as_vector, asarray, borrow, ieee, output_like
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Saved:
     training: bool
 
 
+@ieee
 def batch_norm(
     x: Array,
     gamma: Array,
@@ -97,6 +99,7 @@ def batch_norm(
     return out, Saved(centred, rest, inverse, gamma.copy(), x.shape, training)
 
 
+@ieee
 def batch_norm_backward(
     grad_output: Array, saved: Saved, out: Array | None = None, scratch: Scratch | None = None
 ) -> tuple[Array, Array, Array]:
@@ -152,7 +155,7 @@ class BatchNorm:
         momentum: float = 0.1,
         epsilon: float = 1e-5,
     ) -> None:
-        dtype = "float64" if getattr(gamma, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(gamma)
         self.gamma: Array = as_vector("BatchNorm: gamma", asarray(gamma, dtype)).copy()
         channels = len(self.gamma)
         self.beta = _vector_like("beta", beta, self.gamma)
@@ -233,6 +236,8 @@ def _check_changeable(**running: Any) -> None:
     for name, array in running.items():
         if not isinstance(array, np.ndarray):
             raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
+        if array.dtype.char not in "fd":
+            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
         if not array.flags.writeable:
             raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
 

@@ -20,13 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import float_dtype
 from shared.shapes import check_channels, check_grad_output, check_kernels
 from shared.windows import Pair, output_size, pair
 
-from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, output_like
+from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, ieee, output_like
 from .columns import Geometry, columns_by_piece, images_a_piece, pad, pieces
 
 
+@ieee
 def sliding_einsum(
     x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
 ) -> Array:
@@ -37,6 +39,7 @@ def sliding_einsum(
     return out
 
 
+@ieee
 def kernel_loops(
     x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
 ) -> Array:
@@ -49,6 +52,7 @@ def kernel_loops(
     return out
 
 
+@ieee
 def fourier(
     x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
 ) -> Array:
@@ -67,6 +71,7 @@ def fourier(
     return out
 
 
+@ieee
 def im2col(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
     """weights (O, C kh kw) @ columns (C kh kw, N H' W'): BLAS does all sums, on an image copied kh kw times."""
     x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
@@ -76,6 +81,7 @@ def im2col(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any 
     return out
 
 
+@ieee
 def im2col_in_cache(
     x: Array,
     weights: Array,
@@ -123,6 +129,7 @@ def conv2d(
     return im2col_in_cache(x, weights, bias, stride, padding, out, scratch)
 
 
+@ieee
 def conv2d_backward(
     grad_output: Array,
     x: Array,
@@ -208,7 +215,7 @@ class Conv2d:
     """
 
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
         weights, bias = _check_kernels("Conv2d", weights, bias)
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import float_dtype
 from shared.shapes import check_dense, check_dense_input, check_grad_output
 
-from .arrays import Array, as_matrix, asarray
+from .arrays import Array, as_matrix, asarray, ieee
 from .matmul import matmul, matmul_nt, matmul_tn
 
 
@@ -21,7 +22,7 @@ class Dense:
     """
 
     def __init__(self, weights: Any, bias: Any) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
         check_dense(weights.shape, bias.shape)
         self.in_features, self.out_features = weights.shape
@@ -31,6 +32,7 @@ class Dense:
         self.grad_bias: Array = np.zeros_like(self.bias)
         self._x: Array | None = None
 
+    @ieee
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x for `backward`."""
         x = as_matrix("Dense.forward: x", x)
@@ -40,6 +42,7 @@ class Dense:
         out += self.bias  # one bias row, broadcast over the batch
         return out
 
+    @ieee
     def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
         """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ.
 

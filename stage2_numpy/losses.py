@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from .activations import sigmoid, softmax
-from .arrays import Array, Scratch, as_labels, as_matrix, as_same_shape, borrow, output_like
+from .arrays import Array, Scratch, as_labels, as_matrix, as_same_shape, borrow, ieee, output_like
 
 
+@ieee
 def mean_squared_error(outputs: Array, targets: Array, scratch: Scratch | None = None) -> float:
     """The mean over all elements of (output - target)². Same as torch.nn.functional.mse_loss.
 
@@ -26,6 +27,7 @@ def mean_squared_error(outputs: Array, targets: Array, scratch: Scratch | None =
     return _mean(np.multiply(difference, difference, out=difference))
 
 
+@ieee
 def mean_squared_error_backward(
     outputs: Array, targets: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -39,6 +41,7 @@ def mean_squared_error_backward(
     return out
 
 
+@ieee
 def softmax_cross_entropy(logits: Array, labels: Any, scratch: Scratch | None = None) -> float:
     """The mean over the batch of -log(softmax(logits)[label]). Same as torch.nn.functional.cross_entropy.
 
@@ -61,6 +64,7 @@ def softmax_cross_entropy(logits: Array, labels: Any, scratch: Scratch | None = 
     return _mean(per_row)
 
 
+@ieee
 def softmax_cross_entropy_backward(
     logits: Array, labels: Any, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -79,6 +83,7 @@ def softmax_cross_entropy_backward(
     return out
 
 
+@ieee
 def sigmoid_cross_entropy(logits: Array, targets: Array, scratch: Scratch | None = None) -> float:
     """The mean over all elements of -t log(s) - (1 - t) log(1 - s), s = sigmoid(z).
 
@@ -97,6 +102,7 @@ def sigmoid_cross_entropy(logits: Array, targets: Array, scratch: Scratch | None
     return _mean(loss)
 
 
+@ieee
 def sigmoid_cross_entropy_backward(
     logits: Array, targets: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -110,6 +116,7 @@ def sigmoid_cross_entropy_backward(
     return out
 
 
+@ieee
 def hinge(scores: Array, labels: Any, scratch: Scratch | None = None) -> float:
     """The mean over the batch of (sum over wrong classes j of max(0, 1 - s_y + s_j)) / classes.
 
@@ -122,6 +129,7 @@ def hinge(scores: Array, labels: Any, scratch: Scratch | None = None) -> float:
     return _mean(np.maximum(margins, 0, out=margins))
 
 
+@ieee
 def hinge_backward(scores: Array, labels: Any, out: Array | None = None, scratch: Scratch | None = None) -> Array:
     """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes.
 

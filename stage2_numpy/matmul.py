@@ -15,9 +15,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .arrays import Array, as_matrix, output_like
+from .arrays import Array, as_matrix, ieee, output_like
 
 
+@ieee
 def dot_per_output(a: Array, b: Array, out: Array | None = None) -> Array:
     """The definition with the sum over k handed to NumPy: M * N calls."""
     a, b, out = _prepare_nn(a, b, out)
@@ -27,6 +28,7 @@ def dot_per_output(a: Array, b: Array, out: Array | None = None) -> Array:
     return out
 
 
+@ieee
 def outer_products(a: Array, b: Array, out: Array | None = None) -> Array:
     """The same products in another order: k outside, so that K calls do M * N products each."""
     a, b, out = _prepare_nn(a, b, out)
@@ -38,12 +40,14 @@ def outer_products(a: Array, b: Array, out: Array | None = None) -> Array:
     return out
 
 
+@ieee
 def einsum(a: Array, b: Array, out: Array | None = None) -> Array:
     """The definition as a string; NumPy runs the three loops in C."""
     a, b, out = _prepare_nn(a, b, out)
     return np.einsum("ik,kj->ij", a, b, out=out)
 
 
+@ieee
 def at_operator(a: Array, b: Array, out: Array | None = None) -> Array:
     """What you would write: a @ b."""
     a, b, out = _prepare_nn(a, b, out)
@@ -67,6 +71,7 @@ def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     return at_operator(a, b, out)
 
 
+@ieee
 def matmul_tn(a: Array, b: Array, out: Array | None = None) -> Array:
     """aᵀb: a (K, M), b (K, N) -> (M, N). a.T is a view: BLAS reads a in the other direction, nothing is copied."""
     a, b = _as_pair("matmul_tn", a, b)
@@ -75,6 +80,7 @@ def matmul_tn(a: Array, b: Array, out: Array | None = None) -> Array:
     return np.matmul(a.T, b, out=output_like("matmul_tn", out, (a.shape[1], b.shape[1]), a.dtype, a=a, b=b))
 
 
+@ieee
 def matmul_nt(a: Array, b: Array, out: Array | None = None) -> Array:
     """abᵀ: a (M, K), b (N, K) -> (M, N). As for matmul_tn, the transpose is a view."""
     a, b = _as_pair("matmul_nt", a, b)

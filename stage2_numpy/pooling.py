@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import plain_array
 from shared.shapes import check_indices
 from shared.windows import Pair, image_shape, output_size, pair, within
 
-from .arrays import Array, Scratch, as_images, borrow, output_like
+from .arrays import Array, Scratch, as_images, borrow, ieee, output_like
 
 
 def max_pool2d(
@@ -74,6 +75,7 @@ def max_pool2d(
     return out, out_indices
 
 
+@ieee
 def max_pool2d_backward(
     grad_output: Array,
     indices: Array,
@@ -103,6 +105,7 @@ def max_pool2d_backward(
     return out
 
 
+@ieee
 def average_pool2d(
     x: Array, size: Any, stride: Any = None, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
@@ -116,6 +119,7 @@ def average_pool2d(
     return out
 
 
+@ieee
 def average_pool2d_backward(
     grad_output: Array,
     input_shape: tuple[int, int, int, int],
@@ -188,7 +192,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
     """The indices as an array, each within its channel, or an error that says which is not."""
     expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
     try:
-        indices = np.asarray(indices)
+        indices = plain_array(indices)
     except ValueError as error:
         raise TypeError(f"{expected_kind}, got ragged ones") from error
     if indices.dtype.kind not in "iu":
@@ -199,4 +203,4 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
         at = np.unravel_index(int(np.argmax((indices < 0) | (indices > last))), indices.shape)
         place = ", ".join(str(int(number)) for number in at)
         raise ValueError(f"{function}: indices[{place}] is {indices[at]}, expected 0 to {last}")
-    return indices
+    return indices.astype(np.int64, copy=False)

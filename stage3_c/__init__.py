@@ -42,7 +42,10 @@ def prepare() -> None:
     threads = library.thread_count()
     simd_bits = 8 * library.plain_function("simd_bytes")()
     built = build.find_built(Path(loaded._name).parent)
-    compiler = {"compiler": built.compiler.version, "flags": list(built.flags)} if built else {}
+    compiler: dict[str, Any] = {}
+    if built:
+        undone = " (its fast mathematics is undone)" if built.fast_math else ""
+        compiler = {"compiler": built.compiler.version + undone, "flags": list(built.flags)}
     _facts.update(compiler, simd_bits=simd_bits, threads=threads)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from shared.machine.hardware import free_memory
 from shared.names import check_dtype
+from shared.plain_arrays import float_dtype, plain_array, whole_labels
 
 from . import library
 
@@ -44,7 +45,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     """
     check_dtype("asarray", dtype)
     try:
-        array = unmasked(values)
+        array = plain_array(values)
     except ValueError as error:
         raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
     except TypeError as error:
@@ -96,7 +97,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
 def aligned_copy(array: Array, dtype: Any) -> Array:
     """A copy of any array of numbers, in the form that C reads."""
     copy = aligned_empty(array.shape, dtype)
-    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+    with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
         _copy_in_pieces(copy, array)
     return copy
 
@@ -155,9 +156,8 @@ def as_floats(name: str, values: Any) -> Array:
     """float32 or float64 numbers, in whatever form."""
     if type(values) is np.ndarray and values.dtype.char in "fd":
         return values
-    keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
     try:
-        return asarray(values, "float64" if keeps_float64 else "float32")
+        return asarray(values, float_dtype(values))
     except (TypeError, ValueError, MemoryError) as error:
         raise type(error)(f"{name}: {error}") from error
 
@@ -240,16 +240,7 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
     Always a copy: C uses a label as an index, so no other thread may change it between the check and its use.
     """
-    try:
-        array = unmasked(labels)
-    except ValueError:
-        raise ValueError(f"{function}: expected {rows} labels, one a row, got ragged rows of them") from None
-    except TypeError as error:
-        raise TypeError(f"{function}: labels: {error}") from error
-    if array.ndim < 2 and array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
-    if array.shape != (rows,):
-        raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
+    array = whole_labels(function, labels, rows)
     try:
         copy = aligned_copy(array, np.int64)  # a uint64 too large for int64 becomes negative, and so is found below
     except MemoryError as error:
@@ -258,10 +249,3 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     if i < rows:
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
     return copy
-
-
-def unmasked(values: Any) -> Array:
-    """numpy.asarray, but a masked array is an error and not its values with the mask forgotten."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")
-    return np.asarray(values)

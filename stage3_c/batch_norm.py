@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import float_dtype
+
 from . import library
 from .arrays import (
     Array,
@@ -123,7 +125,7 @@ class BatchNorm:
         momentum: float = 0.1,
         epsilon: float = 1e-5,
     ) -> None:
-        dtype = "float64" if getattr(gamma, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(gamma)
         gamma = as_vector("BatchNorm: gamma", asarray(gamma, dtype))
         given = {
             "beta": beta,
@@ -228,6 +230,8 @@ def _check_changeable(running: dict[str, Any]) -> None:
     for name, array in running.items():
         if not isinstance(array, np.ndarray):
             raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
+        if array.dtype.char not in "fd":
+            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
         if not array.flags.writeable:
             raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
 

@@ -25,6 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from shared.countdown import Countdown
@@ -39,6 +41,7 @@ from .compiler import (
     find_compiler,
     first_error,
     flags,
+    has_fast_math,
     libraries,
     link_command,
     processor_options,
@@ -62,6 +65,7 @@ KEEP_OBJECTS = 300
 """Object files that stay in the cache, some 20 kB each: those of the last library built, and of many edits."""
 
 DIGEST = hashlib.sha256().digest_size
+UNDONE = "loses NaN and small numbers: stage 3 is compiled without it"
 LIBRARY, RECORD, BUILDING, OBJECTS = f"groundup{SUFFIX}", "build.json", "building-", "objects"
 
 
@@ -79,12 +83,17 @@ class CompileError(ValueError):
 
 @dataclass(frozen=True)
 class Build:
-    """A library ready to load. compiled: whether this call made it; False where it was in the cache."""
+    """A library ready to load.
+
+    compiled: whether this call made it; False where it was in the cache
+    fast_math: whether the compiler asked for fast mathematics, which was undone
+    """
 
     library: Path
     compiler: Compiler
     flags: tuple[str, ...]
     compiled: bool
+    fast_math: bool = False
 
 
 def build(csrc: Path | None = None) -> Build:
@@ -94,8 +103,11 @@ def build(csrc: Path | None = None) -> Build:
     Raises CompileError where the sources do not compile, shared.contract.StageUnavailable where no compiler works,
     OSError where the cache cannot be written.
     """
+    own = os.environ.get(SOURCES_VARIABLE)
+    # The package may have been imported from an archive, where CSRC is no folder.
+    folder = csrc or (Path(own) if own else resources.files(__package__).joinpath("csrc"))
     with processes.ending_with_us():
-        return _found_or_built(read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC)))
+        return _found_or_built(read_sources(folder))
 
 
 def _found_or_built(sources: Mapping[str, bytes]) -> Build:
@@ -145,9 +157,10 @@ def _no_room(root: Path, error: OSError) -> OSError:
     )
 
 
-def read_sources(csrc: Path) -> dict[str, bytes]:
+def read_sources(csrc: Path | Traversable) -> dict[str, bytes]:
     """The content of every .c and .h file of a folder by name, in alphabetical order. Raises OSError where none is."""
-    sources = {path.name: path.read_bytes() for path in sorted(csrc.glob("*.[ch]"))}
+    names = sorted(each.name for each in csrc.iterdir()) if csrc.is_dir() else []
+    sources = {name: csrc.joinpath(name).read_bytes() for name in names if name.endswith((".c", ".h"))}
     if not any(name.endswith(".c") for name in sources):
         raise OSError(f"{csrc} has no .c files: expected the sources of stage 3 there; install groundup again")
     return sources
@@ -211,7 +224,7 @@ def find_built(folder: Path) -> Build | None:
         compiler = Compiler(
             tuple(record["command"]), record["path"], record["version_text"], options=tuple(record["options"])
         )
-        found = Build(folder / LIBRARY, compiler, tuple(record["flags"]), compiled=False)
+        found = Build(folder / LIBRARY, compiler, tuple(record["flags"]), False, record["fast_math"])
     except (OSError, ValueError, KeyError, TypeError):  # not there, or damaged: built anew either way
         return None
     if whole:
@@ -238,6 +251,9 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
     """Compile, link, and rename into place. Called with the lock held."""
     if sys.stderr.isatty():
         print(f"compiling stage 3 with {compiler.version}; done once, until it is edited", file=sys.stderr)
+    fast = has_fast_math(compiler)
+    if fast:
+        print(f"stage 3: {' '.join(compiler.command)} asks for fast mathematics, which {UNDONE}", file=sys.stderr)
     _tidy(root)
     work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=root))
     try:
@@ -258,6 +274,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
             "version_text": compiler.version_text,
             "options": compiler.options,
             "flags": flags(compiler),
+            "fast_math": fast,
             "translation": _hash(_translation(compiler)),
         }
         (work / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
@@ -269,7 +286,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
         os.replace(library, folder / LIBRARY)
     finally:
         shutil.rmtree(work, ignore_errors=True)  # what cannot be removed now, _tidy removes before the next build
-    return Build(folder / LIBRARY, compiler, flags(compiler), compiled=True)
+    return Build(folder / LIBRARY, compiler, flags(compiler), compiled=True, fast_math=fast)
 
 
 def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work: Path) -> list[str]:

@@ -37,6 +37,18 @@ INSTALL = {
     "darwin": "xcode-select --install",
 }
 
+EXACT = ("-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-finite-math-only")
+"""Undo -ffast-math and its kin in $CC, or in a compiler that has them by default. They lose NaN, reorder sums, and link
+a start-up file that rounds subnormal numbers to 0 in the whole process, NumPy's too. -O3 undoes -Ofast."""
+
+FAST = """\
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
+#error "fast mathematics, which the options cannot undo"
+#elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "mathematics without NaN, which the options cannot undo"
+#endif
+"""
+
 PROBE = """\
 #include <math.h>
 #include <pthread.h>
@@ -139,7 +151,7 @@ def probe(compiler: Compiler) -> Compiler:
         candidate = replace(compiler, options=options)
         with tempfile.TemporaryDirectory(prefix="groundup-") as folder:
             source, library = Path(folder, "probe.c"), Path(folder, f"probe{SUFFIX}")
-            source.write_text(PROBE, encoding="utf-8")
+            source.write_text(FAST + PROBE, encoding="utf-8")
             object_file = source.with_suffix(".o")
             done = run([*compile_command(candidate), "-c", str(source), "-o", str(object_file)])
             if done.returncode == 0:
@@ -148,6 +160,14 @@ def probe(compiler: Compiler) -> Compiler:
                 return candidate
             reason = first_error(done.stderr) or f"exit code {done.returncode} and no message"
     raise DoesNotWork(reason)
+
+
+def has_fast_math(compiler: Compiler) -> bool:
+    """Whether $CC or the compiler itself asks for the mathematics that EXACT undoes."""
+    with tempfile.TemporaryDirectory(prefix="groundup-") as folder:
+        source = Path(folder, "fast.c")
+        source.write_text(FAST, encoding="utf-8")
+        return "mathematics" in run([compiler.path, *compiler.command[1:], "-E", str(source)]).stderr
 
 
 def processor_options(compiler: Compiler) -> list[tuple[str, ...]]:
@@ -175,7 +195,7 @@ def flags(compiler: Compiler) -> tuple[str, ...]:
     # reads errno after exp. Neither reorders a sum, which -ffast-math would.
     numbers = ("-ffp-contract=fast", "-fno-math-errno")
     linking = () if WINDOWS else ("-fPIC", "-fvisibility=hidden")
-    return ("-std=c11", *speed, *(compiler.options or ()), *numbers, *linking, *WARNINGS, "-pthread")
+    return ("-std=c11", *speed, *(compiler.options or ()), *EXACT, *numbers, *linking, *WARNINGS, "-pthread")
 
 
 def compile_command(compiler: Compiler) -> list[str]:
@@ -186,7 +206,7 @@ def compile_command(compiler: Compiler) -> list[str]:
 def link_command(compiler: Compiler) -> list[str]:
     """The words before "OBJECT… -o LIBRARY", after which `libraries` follow."""
     sanitizers = _sanitizers()
-    options = [*(compiler.options or ()), "-shared", "-pthread", *_sanitize(sanitizers)]
+    options = ["-O3", *EXACT, *(compiler.options or ()), "-shared", "-pthread", *_sanitize(sanitizers)]
     if sys.platform == "linux" and not sanitizers:
         options.append("-Wl,-z,defs")  # a function that is called and nowhere written is an error now, not when loaded
     if WINDOWS and "clang" not in compiler.version_text:

@@ -24,8 +24,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from shared.plain_arrays import float_dtype
 from shared.windows import output_size, pair, within
 
 from . import library
@@ -172,7 +171,7 @@ class Conv2d:
     """
 
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(weights)
         weights, bias = _check_kernels("Conv2d", asarray(weights, dtype), asarray(bias, dtype))
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
         self.weights: Array = aligned_copy(weights, dtype)

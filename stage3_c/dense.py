@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import float_dtype
+
 from . import library
 from .arrays import Array, aligned_copy, aligned_zeros, as_matrix, asarray, check_writable, output_like
 from .matmul import matmul, matmul_nt, matmul_tn
@@ -20,7 +22,7 @@ class Dense:
     """
 
     def __init__(self, weights: Any, bias: Any) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
+        dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
         if weights.ndim != 2:
             raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape {weights.shape}")

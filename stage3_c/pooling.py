@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import plain_array
 from shared.windows import Pair, image_shape, output_size, pair, within
 
 from . import library
-from .arrays import Array, aligned_empty, as_images, output_like, unmasked
+from .arrays import Array, aligned_empty, as_images, output_like
 
 
 class CPooling(ctypes.Structure):
@@ -106,7 +107,7 @@ def _sizes(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tup
 def _as_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """Indices as int64, each within its plane. A copy: no other thread may change one between the check and its use."""
     try:
-        array = unmasked(indices)
+        array = plain_array(indices)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{function}: indices: {error}") from error
     if array.dtype.kind not in "iu":

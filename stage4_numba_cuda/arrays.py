@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
+from shared.plain_arrays import float_dtype, plain_array, whole_labels
 from shared.shapes import check_same
 
 from .backend import BACKEND, cuda
@@ -49,7 +50,7 @@ def checked_array(values: Any, dtype: str) -> Array:
     if on_device(values) and values.dtype == dtype and values.ndim in DIMENSIONS and values.size and is_packed(values):
         return values
     try:
-        array = _unmasked(values)
+        array = to_host(values) if on_device(values) else plain_array(values)
     except ValueError as error:
         raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
     except TypeError as error:
@@ -60,7 +61,7 @@ def checked_array(values: Any, dtype: str) -> Array:
         raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
-    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+    with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
         return np.ascontiguousarray(array, dtype)
 
 
@@ -131,9 +132,8 @@ def as_vector(name: str, values: Any) -> Array:
 
 def as_floats(name: str, values: Any) -> Array:
     """The same for an array of 1, 2 or 4 dimensions."""
-    keeps_float64 = getattr(getattr(values, "dtype", None), "char", "") == "d"  # in any order of bytes
     try:
-        return asarray(values, "float64" if keeps_float64 else "float32")
+        return asarray(values, float_dtype(values))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
 
@@ -221,28 +221,12 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
 def checked_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
     """The same on the host: they are checked there, where they come from, for a kernel uses a label as an index."""
-    try:
-        array = _unmasked(labels)
-    except ValueError:
-        raise ValueError(f"{function}: expected {rows} labels, one a row, got ragged rows of them") from None
-    except TypeError as error:
-        raise TypeError(f"{function}: labels: {error}") from error
-    if array.ndim < 2 and array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
-    if array.shape != (rows,):
-        raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
+    array = whole_labels(function, to_host(labels) if on_device(labels) else labels, rows)
     wrong = (array < 0) | (array >= classes)
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
     return array.astype(np.int32)
-
-
-def _unmasked(values: Any) -> np.ndarray:
-    """numpy.asarray, from the device too, but a masked array is an error and not its values with the mask forgotten."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")
-    return to_host(values) if on_device(values) else np.asarray(values)
 
 
 def element_count(shape: tuple[int, ...]) -> int:

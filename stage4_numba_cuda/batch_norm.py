@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import float_dtype
 from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
 
 from . import launch
@@ -126,7 +127,7 @@ class BatchNorm:
         momentum: float = 0.1,
         epsilon: float = 1e-5,
     ) -> None:
-        dtype = "float64" if getattr(gamma, "dtype", None) == "float64" else "float32"
+        dtype = float_dtype(gamma)
         self.gamma: Array = copy(as_vector("BatchNorm: gamma", asarray(gamma, dtype)))
         channels = self.gamma.shape
         self.beta: Array = _vector_like("beta", beta, self.gamma)
@@ -300,6 +301,8 @@ def _check_changeable(running: dict[str, Any]) -> None:
             raise TypeError(
                 f"batch_norm: {name}: expected a device array to change in place, got {type(array).__name__}"
             )
+        if array.dtype.char not in "fd":
+            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
         if not is_packed(array):
             raise ValueError(f"batch_norm: {name} is not C-contiguous (strides {array.strides}); pass an array that is")
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shared.plain_arrays import float_dtype
 from shared.shapes import check_channels, check_grad_output, check_kernels
 from shared.windows import output_size, pair, within
 
@@ -166,7 +167,7 @@ class Conv2d:
     """
 
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == "float64" else "float32"
+        dtype = float_dtype(weights)
         weights, bias = _check_kernels("Conv2d", asarray(weights, dtype), asarray(bias, dtype))
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
         self._shape: tuple[int, ...] = weights.shape

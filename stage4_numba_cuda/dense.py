@@ -3,6 +3,7 @@
 from typing import Any
 
 from shared.names import ACTIVATIONS
+from shared.plain_arrays import float_dtype
 from shared.shapes import check_dense, check_grad_output
 
 from . import dense_passes as passes
@@ -25,7 +26,7 @@ class Dense:
     """
 
     def __init__(self, weights: Any, bias: Any) -> None:
-        dtype = "float64" if getattr(weights, "dtype", None) == "float64" else "float32"
+        dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
         check_dense(weights.shape, bias.shape)
         self.in_features, self.out_features = weights.shape

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import plain_array
 from shared.shapes import check_grad_output, check_indices
 from shared.windows import Pair, image_shape, output_size, pair, within
 
@@ -166,7 +167,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
     """
     expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
     try:
-        array = np.asarray(to_host(indices))
+        array = to_host(indices) if on_device(indices) else plain_array(indices)
     except ValueError as error:
         raise TypeError(f"{expected_kind}, got ragged ones") from error
     if array.dtype.kind not in "iu":

@@ -101,7 +101,9 @@ def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ())
 def emulator_version() -> str:
     """A hash of the emulator's own sources and of the versions of Numba, NumPy and Python."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version_info[:2]}".encode())
-    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
+    sources = sorted(Path(__file__).parent.parent.rglob("*.py"))
+    # Imported from an archive, they are in that file.
+    for path in sources or [each for each in Path(__file__).parents if each.is_file()]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from groundup import race as racing
 from groundup import race_ladders, race_results
 from groundup.commands.race_summary import disagreements, show
+from groundup.commands.train_options import OF_COLOUR, OF_DATASET, OF_RESIZE
 from groundup.race_bar import KERNELS, RaceBar
 from groundup.stages import stages_for
 from shared.architectures import NAMED
@@ -39,9 +41,11 @@ def _default(name: str) -> str:
 
 def race(
     stages: Annotated[str | None, typer.Option(help="Which stages, like 1,2. Default: all that run here.")] = None,
-    dataset: Annotated[str, typer.Option(help="mnist-subset, mnist or fashion-mnist.")] = DEFAULTS.dataset,
+    dataset: Annotated[str, typer.Option(help=OF_DATASET)] = DEFAULTS.dataset,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")] = None,
     download: Annotated[bool, typer.Option("--download", help="Download a full data set if it is missing.")] = False,
+    colour: Annotated[bool, typer.Option("--colour", help=OF_COLOUR)] = False,
+    resize: Annotated[str | None, typer.Option(help=OF_RESIZE, show_default="as they are")] = None,
     model: Annotated[
         str | None, typer.Option(help=f"A known network in place of a hidden layer: {', '.join(NAMED)}.")
     ] = None,
@@ -108,7 +112,9 @@ def race(
         | {"dataset": dataset, "momentum": momentum, "schedule": schedule, "seed": seed, "dtype": dtype}
     )
     chosen, unavailable = stages_for(stages)
-    data = limited(load_dataset(dataset, data_dir, download), settings.limit)
+    data = limited(load_dataset(dataset, data_dir, download, colour, resize), settings.limit)
+    settings = replace(settings, dataset=data.name)
+    settings.layers(data)  # which says what does not fit before the first stage
     results_folder(out)
     begin = time.perf_counter()
     try:

@@ -16,7 +16,7 @@ from groundup.commands import train_options as options
 from groundup.course.learners_stage import place_in, prepare, put_in_place, told
 from shared import contract
 from shared.bench.records.results import as_json
-from shared.data.datasets import Dataset
+from shared.data.datasets import Dataset, place_of
 from shared.machine.environment import environment
 from shared.numbers import plural
 from shared.terminal import say
@@ -32,6 +32,8 @@ def train(
     dataset: options.DatasetName = None,
     data_dir: options.DataDir = None,
     download: options.Download = None,
+    colour: options.Colour = None,
+    resize: options.Resize = None,
     normalise: options.Normalise = None,
     augment_shift: options.AugmentShift = None,
     augment_rotation: options.AugmentRotation = None,
@@ -83,6 +85,7 @@ def train(
       groundup train numpy --validation 0.1 --patience 3 --run-dir runs/mine
       groundup train numpy --resume runs/mine
       groundup train numpy --live --epochs 50
+      groundup train numpy --dataset photos --resize 32
       groundup train c --model lenet5
       groundup train numpy --mine
     """
@@ -92,6 +95,8 @@ def train(
         raise ValueError("--resume goes on in its own folder: leave out --run-dir and --overwrite")
     name = contract.stage_name(stage)
     given = {each: context.params[each] for each in training.DEFAULTS if context.params[each] is not None}
+    if dataset is not None:
+        given["dataset"] = place_of(dataset)
     if data_dir is not None:
         given["data_dir"] = str(data_dir)
     folder = resume or run_dir or Path("runs") / name

@@ -14,9 +14,13 @@ from groundup.recipes import RECIPES, described
 from shared import contract
 from shared.training.settings import MONITORS
 
-DatasetName = Annotated[
-    str | None, typer.Option(help="mnist-subset, mnist or fashion-mnist.", show_default="mnist-subset")
-]
+OF_DATASET = "mnist-subset, mnist, fashion-mnist; or your own: a folder of images or an .npz file."
+OF_COLOUR = "Keep red, green and blue of your own images, which become grey else."
+OF_RESIZE = "Bring your own images to one size, like 28, or height x width like 24x16."
+
+DatasetName = Annotated[str | None, typer.Option(help=OF_DATASET, show_default="mnist-subset")]
+Colour = Annotated[bool | None, typer.Option("--colour", help=OF_COLOUR)]
+Resize = Annotated[str | None, typer.Option(help=OF_RESIZE, show_default="as they are")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")]
 Download = Annotated[bool | None, typer.Option("--download", help="Download a full data set if it is missing.")]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shared.contract import LABEL_LOSSES, NetworkLike, Stage
-from shared.data.datasets import Split
+from shared.data.door import Split
 
 
 def batch_order(count: int, seed: int, epoch: int) -> np.ndarray:
@@ -30,7 +30,21 @@ def split_validation(data: Split, fraction: float, seed: int) -> tuple[Split, Sp
         raise ValueError(f"validation: {fraction} of {len(data)} samples leaves one part without any")
     order = np.random.default_rng([seed, 0, 1]).permutation(len(data))  # three numbers: no epoch's order
     chosen, rest = np.sort(order[:held_out]), np.sort(order[held_out:])
-    return Split(data.x[rest], data.y[rest]), Split(data.x[chosen], data.y[chosen])
+    return data.chosen(rest), data.chosen(chosen)
+
+
+def check_fit(what: str, network: NetworkLike, data: Split) -> None:
+    """Raise ValueError unless the network can be trained on, or asked about, these samples. what: "training data", …"""
+    if len(data) == 0:
+        raise ValueError(f"{what}: expected at least one sample, got none")
+    if data.x.shape[1] != network.layer_sizes[0]:
+        raise ValueError(
+            f"{what}: the data has {data.x.shape[1]} features, but the network takes {network.layer_sizes[0]}"
+        )
+    try:
+        as_targets(data.y, network.loss_name, network.layer_sizes[-1])
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 def as_targets(labels: np.ndarray, loss_name: str, out_features: int, dtype: str = "float32") -> np.ndarray:

@@ -1,195 +1,201 @@
-"""Real data: MNIST, Fashion-MNIST, and a small part of MNIST that comes with the package.
+"""Real data by name: MNIST, Fashion-MNIST, a small part of MNIST that comes with the package, and sets of your own.
 
-Every set has the same form: images as rows of float32 between 0 and 1, labels as integers. The bundled
-subset needs no files and no network. The full sets are looked for in a folder, first found wins: the
-`data_dir` argument, the environment variable GROUNDUP_DATA, the user's cache.
+Every set has the same form: images as rows of float32 between 0 and 1, labels as integers. The bundled subset needs no
+files and no network. The full sets are looked for in a folder, first found wins: the `data_dir` argument, the
+environment variable GROUNDUP_DATA, the user's cache. A set of your own is a folder or an .npz file
+(`shared.data.own_images`).
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
-from dataclasses import dataclass
-from importlib import resources
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from shared.data import own_images
+from shared.data.door import DataError, DataNote, Dataset, Form, Split
 from shared.data.download import FULL_SIZES, SOURCES, download
-from shared.data.idx import DataError, content_sha256, read_idx
+from shared.data.idx_sets import (
+    CLOTHES,
+    DIGITS,
+    FILES,
+    TEST_FILES,
+    TRAIN_FILES,
+    Files,
+    find,
+    folders_of,
+    look_transposed,
+)
+from shared.data.idx_sets import bundled as bundled_files
 from shared.machine import caches
 
-__all__ = ["DATASETS", "DataError", "Dataset", "Split", "limited", "load_dataset", "load_test"]
+__all__ = [
+    "CLOTHES",
+    "DATASETS",
+    "DIGITS",
+    "FILES",
+    "FORMS",
+    "TEST_FILES",
+    "TRAIN_FILES",
+    "DataError",
+    "DataNote",
+    "Dataset",
+    "Form",
+    "Split",
+    "limited",
+    "load_dataset",
+    "load_test",
+    "place_of",
+]
 
 DATASETS = ("mnist-subset", "mnist", "fashion-mnist")
 CLASSES = 10
 SIDE = 28
-"""Images are SIDE x SIDE pixels."""
+"""The images of the known sets are SIDE x SIDE pixels."""
 
-TRAIN_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
-TEST_FILES = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-FILES = TRAIN_FILES + TEST_FILES
-
-
-# eq=False: comparing arrays with == gives an array, which a dataclass would take for a truth value.
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Samples and their labels. x: float32 (n, features), in [0, 1] for images. y: int64 (n,)."""
-
-    x: np.ndarray
-    y: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def first(self, count: int) -> Split:
-        """The first `count` samples."""
-        return Split(self.x[:count], self.y[:count])
-
-
-@dataclass(frozen=True, eq=False)
-class Dataset:
-    """Training samples and test samples, without any in common. Labels are 0 to classes - 1."""
-
-    name: str
-    train: Split
-    test: Split
-    classes: int
+FORMS = {name: Form((1, SIDE, SIDE), CLOTHES if name == "fashion-mnist" else DIGITS) for name in DATASETS}
+"""The form of each known set."""
 
 
 def load_dataset(
-    name: str = "mnist-subset", data_dir: str | PathLike[str] | None = None, download: bool = False
+    name: str = "mnist-subset",
+    data_dir: str | PathLike[str] | None = None,
+    download: bool = False,
+    colour: bool = False,
+    resize: str | None = None,
 ) -> Dataset:
-    """Load a data set by name.
+    """Load a data set by name, or one of your own by its place.
 
     name: "mnist-subset" (bundled: 6,000 training and 1,000 test images, class-balanced; data_dir and download
-        are not used), "mnist" or "fashion-mnist" (60,000 and 10,000).
+        are not used), "mnist" or "fashion-mnist" (60,000 and 10,000); or the path of a folder or an .npz file.
     data_dir: a folder with the four IDX files, gzipped or not, in a subfolder called like the set or in the
-        folder itself. None: the folder in GROUNDUP_DATA, else the user's cache.
+        folder itself. None: the folder in GROUNDUP_DATA, else the user's cache. Of a set of your own: where it is now,
+        if it was moved.
     download: fetch files that are missing into the subfolder.
-    Returns x as float32 (n, 784), pixel / 255, and y as int64 (n,).
+    colour, resize: of a set of your own, see `shared.data.own_images.load`
+    Returns x as float32 (n, channels * height * width), pixel / 255, and y as int64 (n,).
     Raises DataError (a ValueError) for an unknown name and for files that are missing, damaged or do not fit
     together; OSError where a download cannot be written.
     """
-    if name not in DATASETS:
-        raise DataError(f"unknown data set {name!r}; choose one of {', '.join(DATASETS)}")
+    own = own_place(name, data_dir)
+    if own is not None:
+        return own_images.load(own, colour, resize)
+    _check_name(name)
+    if colour or resize is not None:
+        raise DataError(f"colour and resize are for images of your own; {name}'s are grey, {SIDE} by {SIDE} pixels")
     if name == "mnist-subset":
-        return _load_bundled()
-    return _load_full(name, _data_root(data_dir), download)
+        with ExitStack() as stack:
+            return _read(name, Files(bundled_files(stack), FULL_SIZES.__getitem__))
+    data = _read(name, Files(_found(name, _data_root(data_dir), download), FULL_SIZES.__getitem__, name))
+    if name == "mnist":
+        _refuse_transposed(data)
+    return data
 
 
 def load_test(name: str = "mnist-subset", data_dir: str | PathLike[str] | None = None) -> Split:
-    """The test samples of a data set alone: a sixth of the memory of `load_dataset`, which takes the same arguments.
+    """The test samples of a data set alone. Of a known set that needs a sixth of the memory of `load_dataset`, which
+    takes the same arguments.
 
     Raises DataError (a ValueError) as `load_dataset` does.
     """
     if name not in DATASETS:
-        raise DataError(f"unknown data set {name!r}; choose one of {', '.join(DATASETS)}")
-    if name != "mnist-subset":
-        return _read_split(*(_found(name, _data_root(data_dir), False)[file] for file in TEST_FILES))
+        return load_dataset(name, data_dir).test
     with ExitStack() as stack:
-        return _read_split(*(_bundled(stack)[file] for file in TEST_FILES))
+        bundled = name == "mnist-subset"
+        paths = bundled_files(stack) if bundled else _found(name, _data_root(data_dir), False)
+        files = Files(paths, FULL_SIZES.__getitem__, None if bundled else name)
+        files.read(TRAIN_FILES[1])  # small, and enough to know whose files these are
+        return _read_split(name, files, TEST_FILES)
+
+
+def place_of(name: str) -> str:
+    """A known set's name as it is; the place of a set of your own as an absolute path, which holds in every folder."""
+    own = own_place(name, None)
+    return name if own is None else os.path.abspath(own)
+
+
+def own_place(name: str, data_dir: str | PathLike[str] | None) -> Path | None:
+    """The folder or file of a set of your own; None for the name of a known set, and for what is no place."""
+    if name in DATASETS or not name or "\0" in name:
+        return None
+    place = Path(name).expanduser()
+    if place.name == name and place.suffix != own_images.ARRAYS and not place.exists():
+        return None  # a word that may be a known set's name, misspelled
+    return Path(data_dir).expanduser() if data_dir else place
 
 
 def limited(data: Dataset, limit: int | None) -> Dataset:
     """The first `limit` samples of each split, in their order; all of them where limit is None."""
     if limit is None:
         return data
-    return Dataset(data.name, data.train.first(limit), data.test.first(limit), data.classes)
+    return replace(data, train=data.train.first(limit), test=data.test.first(limit))
 
 
-def _load_bundled() -> Dataset:
-    with ExitStack() as stack:
-        return _read("mnist-subset", _bundled(stack))
-
-
-def _bundled(stack: ExitStack) -> dict[str, Path]:
-    """IDX name -> path of the bundled files, for as long as the stack is open."""
-    folder = resources.files("shared.data") / "mnist_subset"
-    # as_file: the package may be imported from an archive, where files have no path
-    return {file: stack.enter_context(resources.as_file(folder / f"{file}.gz")) for file in FILES}
-
-
-def _load_full(name: str, root: Path, may_download: bool) -> Dataset:
-    return _read(name, _found(name, root, may_download))
+def _check_name(name: str) -> None:
+    if name not in DATASETS:
+        raise DataError(
+            f"unknown data set {name!r}; choose one of {', '.join(DATASETS)}, or name a folder or an .npz file that "
+            "is there"
+        )
 
 
 def _found(name: str, root: Path, may_download: bool) -> dict[str, Path]:
-    """IDX name -> path of a full set. Raises DataError if files are missing, or are those of the other set."""
-    own_folder = root / name
-    found = _find_files(own_folder)
-    if len(found) < len(FILES):
-        flat = _find_files(root)
-        if len(flat) == len(FILES):
-            found = flat
-        elif may_download:
-            download([file for file in FILES if file not in found], own_folder, SOURCES[name])
-            found = _find_files(own_folder)
-        else:
-            raise _missing(name, root, max(found, flat, key=len))
-    _refuse_other_set(name, found[TRAIN_FILES[1]])
-    return found
+    """IDX name -> path of a full set. Raises DataError if files are missing."""
+    found = [find(folder).get("", {}) for folder in folders_of(name, root)]
+    whole = next((paths for paths in found if len(paths) == len(FILES)), None)
+    if whole is not None:
+        return whole
+    if may_download:
+        download([file for file in FILES if file not in found[0]], root / name, SOURCES[name])
+        return find(root / name)[""]
+    raise _missing(name, root, max(found, key=len))
 
 
 def _data_root(data_dir: str | PathLike[str] | None) -> Path:
     return Path(data_dir).expanduser() if data_dir else caches.data()
 
 
-def _find_files(folder: Path) -> dict[str, Path]:
-    """IDX name -> path, for those that are there; gzipped ones first, since they carry a checksum."""
-    candidates = ((file, folder / f"{file}{suffix}") for file in FILES for suffix in ("", ".gz"))
-    return {file: path for file, path in candidates if path.is_file()}  # a later candidate replaces an earlier one
-
-
 def _missing(name: str, root: Path, found: dict[str, Path]) -> DataError:
     missing = ", ".join(f"{file}.gz" for file in FILES if file not in found)
     looked = f"looked in {root / name} and {root}" if root.is_dir() else f"the folder {root} does not exist"
+    others = sorted(prefix.rstrip("-_.") for folder in folders_of(name, root) for prefix in find(folder) if prefix)
+    own = f", which have files of {', '.join(others)}: --dataset FOLDER takes those" if others else ""
     return DataError(
-        f"{name}: missing {missing}; {looked}. Name a folder that has them with --data-dir, or in the environment "
+        f"{name}: missing {missing}; {looked}{own}. Name a folder that has them with --data-dir, or in the environment "
         f"variable GROUNDUP_DATA, or fetch them with --download. The bundled mnist-subset needs no files"
     )
 
 
-def _refuse_other_set(name: str, train_labels: Path) -> None:
-    """All sets use the same file names: a folder of one would otherwise pass, silently, for another."""
-    digest = content_sha256(train_labels, _most(train_labels))
-    for other, source in SOURCES.items():
-        if other != name and digest == source.sha256[TRAIN_FILES[1]]:
-            raise DataError(
-                f"{train_labels}: these are {other}'s labels, but {name} was asked for; "
-                f"keep each set in a subfolder called like it"
-            )
+def _read(name: str, files: Files) -> Dataset:
+    train, test = (_read_split(name, files, pair) for pair in (TRAIN_FILES, TEST_FILES))
+    return Dataset(name, train, test, CLASSES, FORMS[name])
 
 
-def _most(path: Path) -> int:
-    """The most bytes that the content of this file may have: those of the full sets, which are the largest."""
-    return FULL_SIZES[path.name.removesuffix(".gz")]
-
-
-def _read(name: str, paths: dict[str, Path]) -> Dataset:
-    train, test = (_read_split(paths[images], paths[labels]) for images, labels in (TRAIN_FILES, TEST_FILES))
-    return Dataset(name, train, test, CLASSES)
-
-
-def _read_split(images_path: Path, labels_path: Path) -> Split:
-    images, labels = read_idx(images_path, _most(images_path)), read_idx(labels_path, _most(labels_path))
-    if images.dtype != np.uint8 or images.shape[1:] != (SIDE, SIDE):
+def _read_split(name: str, files: Files, pair: tuple[str, str]) -> Split:
+    images, labels = files.pair(pair)
+    if images.shape[1:] != (SIDE, SIDE):
         raise DataError(
-            f"{images_path}: expected images, uint8 of shape (n, {SIDE}, {SIDE}), "
-            f"but it holds {images.dtype} of shape {images.shape}"
+            f"{name}: {files.path(pair[0])}: expected images of {SIDE} by {SIDE} pixels, got {images.shape[1]} by "
+            f"{images.shape[2]}; --dataset FOLDER takes images of any size"
         )
-    if labels.dtype != np.uint8 or labels.ndim != 1:
+    if labels.min() < 0 or labels.max() >= CLASSES:
+        first = int(np.argmax((labels < 0) | (labels >= CLASSES)))
+        from_1 = "; the labels begin at 1, as EMNIST's letters do: --dataset FOLDER takes those" if labels.min() else ""
         raise DataError(
-            f"{labels_path}: expected labels, uint8 of shape (n,), but it holds {labels.dtype} of shape {labels.shape}"
+            f"{files.path(pair[1])}: expected labels from 0 to {CLASSES - 1}, but label {first} is {labels[first]}"
+            f"{from_1}"
         )
-    if len(images) != len(labels):
+    return own_images.split_of(images[:, np.newaxis], labels)
+
+
+def _refuse_transposed(data: Dataset) -> None:
+    """Raise DataError for digits whose rows and columns are swapped, which only a look at the images would show."""
+    if look_transposed(data.train.x.reshape(-1, SIDE, SIDE), data.train.y):
         raise DataError(
-            f"{labels_path}: expected one label for each of the {len(images)} images in {images_path}, "
-            f"but it holds {len(labels)}"
+            f"{data.name}: its digits lie on their sides, with rows and columns swapped, as EMNIST stores its images; "
+            "name their folder as the data set, --dataset FOLDER, and they are turned upright"
         )
-    if labels.max() >= CLASSES:
-        first = int(np.argmax(labels >= CLASSES))
-        raise DataError(f"{labels_path}: expected labels from 0 to {CLASSES - 1}, but label {first} is {labels[first]}")
-    x = images.reshape(len(images), -1).astype(np.float32)
-    x /= 255
-    return Split(x, labels.astype(np.int64))

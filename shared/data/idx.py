@@ -27,6 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shared.data.door import DataError
 from shared.data.inflating import Inflated
 from shared.machine import regular
 
@@ -48,10 +49,6 @@ class Stream(Protocol):
 
     def read(self, count: int, /) -> bytes:
         """Between 1 and `count` bytes, or none at the end."""
-
-
-class DataError(ValueError):
-    """A data file is missing, damaged or not what it should be; the message names it and says what to do."""
 
 
 def read_idx(path: str | PathLike[str], most: int = MOST_BYTES) -> np.ndarray:
@@ -87,8 +84,12 @@ def idx_bytes(array: np.ndarray) -> bytes:
     """
     if array.dtype != np.uint8 or array.ndim == 0 or array.size == 0:
         raise ValueError(f"idx_bytes: expected an array of uint8 with something in it, got {array.dtype} {array.shape}")
-    header = bytes([0, 0, 0x08, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
-    return header + array.tobytes()
+    return idx_header(array) + array.tobytes()
+
+
+def idx_header(array: np.ndarray) -> bytes:
+    """What stands before the elements of an array of uint8 in an IDX file."""
+    return bytes([0, 0, 0x08, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
 
 
 def content_sha256(path: str | PathLike[str], most: int = MOST_BYTES) -> str:

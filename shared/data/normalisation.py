@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shared.data.datasets import Dataset, Split
+from shared.data.door import Dataset, Split
 
 NOTE = "normalisation"
 """The name under which the notes of a checkpoint hold the two numbers."""
@@ -73,5 +73,5 @@ class Normalisation:
 
     def dataset(self, data: Dataset) -> Dataset:
         """The data set with its training and test samples normalised."""
-        train, test = (Split(self.normalised(part.x), part.y) for part in (data.train, data.test))
-        return Dataset(data.name, train, test, data.classes)
+        train, test = (Split(self.normalised(part.x), part.y, part.shape) for part in (data.train, data.test))
+        return replace(data, train=train, test=test)

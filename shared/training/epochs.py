@@ -15,7 +15,7 @@ import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident
 from shared.data.batches import BatchFeeder, batch_order
-from shared.data.datasets import Split
+from shared.data.door import Split, square
 from shared.dropout import step_masks
 from shared.training.runs import Position
 from shared.training.schedules import learning_rate_at, learning_rates
@@ -125,16 +125,15 @@ class EpochRunner:
 
 
 def _image_shape(network: NetworkLike, data: Split) -> tuple[int, int, int]:
-    """(channels, height, width) of a sample: what the network's architecture says, else a square grey image."""
+    """(channels, height, width) of a sample: what the network's architecture says, else the data, else a square
+    grey image."""
     features = data.x.shape[1]
-    shape = network.architecture.input_shape
-    if len(shape) == 3:
-        channels, height, width = shape
-        return channels, height, width
-    side = math.isqrt(features)
-    if side * side != features:
+    taken = network.architecture.input_shape
+    shape = taken if len(taken) == 3 else data.shape or square(features)
+    if shape is None:
         raise ValueError(f"augmentation: the samples have {features} features, which are no square image")
-    return 1, side, side
+    channels, height, width = shape
+    return channels, height, width
 
 
 def diverged(loss: float, when: str, epoch: int, step: int) -> str:

@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, Stage
-from shared.data.batches import as_targets, split_validation
-from shared.data.datasets import Split
+from shared.data.batches import check_fit, split_validation
+from shared.data.door import Split
+from shared.layers import BatchNorm
 from shared.training.checkpoints import CheckpointError
 from shared.training.epochs import EpochRunner, diverged
 from shared.training.interrupts import Note, noted_interrupts
@@ -83,8 +84,11 @@ def train(
     or SIGTERM, once the running step is over and saved (only with `saving`).
     """
     hooks = hooks or Hooks()
-    _check_data(network, train_data)
+    check_fit("training data", network, train_data)
+    if test_data is not None:
+        check_fit("test data", network, test_data)
     fitted, held_out = split_validation(train_data, settings.validation, settings.seed)
+    _check_last_batch(network, len(fitted), settings.batch_size)
     runner = EpochRunner(stage, network, optimizer, fitted, settings, saving.checkpoint_every if saving else None)
     if saving is None:
         return _trained(runner, None, Position(), held_out, test_data, hooks)
@@ -130,7 +134,7 @@ def _trained(
         noted_interrupts() if run is not None else contextlib.nullcontext(Note()) as note,
         recording(run, runner, position) as recorder,
         # The loss shows an overflow, and the loop then stops with an error that says more than NumPy's warning.
-        np.errstate(over="ignore", invalid="ignore", divide="ignore"),
+        np.errstate(all="ignore"),
     ):
         try:
             while not finished():
@@ -194,9 +198,15 @@ def _measure(runner: EpochRunner, position: Position, held_out: Split | None, te
     )
 
 
-def _check_data(network: NetworkLike, data: Split) -> None:
-    if len(data) == 0 or len(data.x) != len(data.y):
-        raise ValueError(f"training data: expected as many samples as labels, got {len(data.x)} and {len(data.y)}")
-    if data.x.shape[1] != network.layer_sizes[0]:
-        raise ValueError(f"the data has {data.x.shape[1]} features, but the network takes {network.layer_sizes[0]}")
-    as_targets(data.y, network.loss_name, network.layer_sizes[-1])
+def _check_last_batch(network: NetworkLike, count: int, batch_size: int) -> None:
+    """Raise ValueError if an epoch ends in a batch of one sample, and a batch normalisation needs two: before the
+    first step, and not after an epoch of them."""
+    last = count % batch_size or batch_size
+    if last != 1:
+        return
+    for each in network.architecture.placed():
+        if isinstance(each.layer, BatchNorm) and math.prod(each.input_shape[1:]) == 1:
+            raise ValueError(
+                f"batch_size: {count} samples in batches of {batch_size} end in a batch of 1, and layer {each.number}, "
+                "a batch normalisation, needs 2 values for each channel; choose another batch_size"
+            )

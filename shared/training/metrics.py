@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from operator import index
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shared.contract import NetworkLike, Stage
-from shared.data.batches import BatchFeeder
-from shared.data.datasets import Split
+from shared.data.batches import BatchFeeder, check_fit
+from shared.data.door import Split
 from shared.layers import shortened
 from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically
@@ -67,6 +68,15 @@ class EpochRecord:
         return cls(**saved)
 
 
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """The value as an int. Raises ValueError unless it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+    if index(value) < least:
+        raise ValueError(f"{name}: expected at least {least}, got {value}")
+    return index(value)
+
+
 def is_count(value: Any) -> bool:
     """Whether a value of JSON is a whole number of at least 0, and one that can be counted to."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
@@ -85,8 +95,10 @@ def evaluate(
     batch_size: samples in one forward pass; it limits the memory and changes the result only by rounding. None: 1,000,
         or 100 for an architecture of layers, whose images grow to many channels on their way
     """
+    check_fit("data", network, data)
     if batch_size is None:
         batch_size = 100 if network.architecture.as_mlp() is None else 1000
+    batch_size = whole("batch_size", batch_size)
     feeder = BatchFeeder(stage, network, data, batch_size)
     loss_function = getattr(stage.losses, network.loss_name)
     loss_sum = 0.0

@@ -25,7 +25,7 @@ import numpy as np
 
 from shared.architectures import Architecture
 from shared.contract import NetworkLike, Optimizer, Stage
-from shared.data.datasets import Split
+from shared.data.door import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
 from shared.training.checkpoints import (

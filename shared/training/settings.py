@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.data.augmentation import Augmentation
-from shared.training.metrics import EpochRecord
+from shared.training.metrics import EpochRecord, whole
 from shared.training.schedules import Schedule
 
 MONITORS = ("train_loss", "validation_loss", "validation_accuracy")
@@ -41,10 +41,8 @@ class TrainingSettings:
     augmentation: Augmentation | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(epochs=self.epochs, batch_size=self.batch_size, patience=self.patience)
+        _make_whole(self, epochs=1, batch_size=1, patience=1, seed=0)
         self.schedule.check_warmup(self.epochs)
-        if self.seed < 0:
-            raise ValueError(f"seed: expected at least 0, got {self.seed}")
         if not 0.0 <= self.validation < 1.0:
             raise ValueError(f"validation: expected a fraction of at least 0 and below 1, got {self.validation}")
         if self.monitor is not None and self.monitor not in MONITORS:
@@ -76,7 +74,7 @@ class Saving:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_counts(checkpoint_every=self.checkpoint_every)
+        _make_whole(self, checkpoint_every=1)
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,9 @@ QUIET = Hooks(progress_bar=False)
 """No calls and no progress bar."""
 
 
-def _check_counts(**counts: int | None) -> None:
-    for name, value in counts.items():
-        if value is not None and value < 1:
-            raise ValueError(f"{name}: expected at least 1, got {value}")
+def _make_whole(settings: Any, **least: int) -> None:
+    """Make these settings ints, or raise ValueError: half a sample in a batch would be cut off without a word."""
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if value is not None:
+            object.__setattr__(settings, name, whole(name, value, smallest))

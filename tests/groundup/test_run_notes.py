@@ -15,6 +15,7 @@ from groundup.train import resumed_settings
 from groundup.trained import check_fit, settings_of
 from shared.architectures import NAMED, Architecture, named
 from shared.data import datasets
+from shared.data.datasets import FORMS
 from shared.layers import AveragePool, Conv, Dense, Flatten, MaxPool
 from shared.training.checkpoints import Checkpoint, CheckpointError, _checksum, load_checkpoint
 from tests.promises.made import MADE, run
@@ -128,7 +129,7 @@ def test_a_network_that_takes_minutes_to_look_into_is_refused(name: str, folder:
     checkpoint = load_checkpoint(folder / "last.safetensors")
     strange = Checkpoint(**{**vars(checkpoint), "architecture": Architecture((1, 28, 28), tuple(GREEDY[name]))})
     with pytest.raises(CheckpointError, match=r"one image takes .* operations and .* numbers, more than the"):
-        check_fit(strange, "mnist-subset", 10)
+        check_fit(strange, "mnist-subset", FORMS["mnist-subset"])
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -143,4 +144,4 @@ def test_a_network_with_numbers_that_are_none_is_not_looked_into(folder: Path) -
     with pytest.raises(
         CheckpointError, match=r"cannot be looked into: its tensor parameters\.1 holds numbers that are not"
     ):
-        check_fit(checkpoint, "mnist-subset", 10)
+        check_fit(checkpoint, "mnist-subset", FORMS["mnist-subset"])

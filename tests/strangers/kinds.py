@@ -78,9 +78,10 @@ class Checkpoints:
         shutil.copytree(MADE / "trained" / "stage2", self.folder)
         # What the right files of a fuzz would make again and again: images, figures and steps.
         load_once = functools.cache(load_for_training)
-        look.load_dataset = load_once  # type: ignore[assignment]
         import groundup.train
+        from groundup import trained
 
+        trained.load_dataset = load_once
         groundup.train.load_dataset = load_once  # type: ignore[assignment]
         look.save_all = lambda found, folder: []  # type: ignore[assignment]
         EpochRunner.rest_of_epoch = _no_step  # type: ignore[method-assign]

@@ -7,6 +7,7 @@ another by letting each answer once. A floor's network is used by one thread at 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -19,7 +20,7 @@ import numpy as np
 
 from groundup.studio.digits import networks
 from groundup.studio.digits.networks import Trained
-from groundup.studio.digits.pixels import COUNT, as_input
+from groundup.studio.digits.pixels import as_input
 from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, display_title, load_stage
 from shared.training.checkpoints import build_network
 
@@ -78,7 +79,7 @@ class Answers:
         ]
 
     def answer(self, name: str, number: int, pixels: np.ndarray) -> dict[str, Any]:
-        """One floor's answer to a drawing, uint8 (784,); it waits until the floor is prepared.
+        """One floor's answer to a drawing, uint8 (height * width,); it waits until the floor is prepared.
 
         Returns {"number", "version": the network's, "scores": the last layer's output, "probabilities": their softmax
         by the same floor, "seconds": from the pixels on the host to the probabilities there}.
@@ -123,7 +124,7 @@ class Answers:
             with self._building:
                 floor.stage = load_stage(floor.name)
                 floor.network = build_network(floor.stage, trained.checkpoint)
-                _answer(floor, trained, np.full(COUNT, 128, np.uint8))
+                _answer(floor, trained, np.full(math.prod(trained.form.shape[1:]), 128, np.uint8))
         except (StageUnavailable, ValueError, OSError) as reason:  # also C that does not compile
             floor.state, floor.why = ABSENT, str(reason)
             raise StageUnavailable(floor.why) from reason
@@ -141,7 +142,7 @@ def _answer(floor: Floor, trained: Trained, pixels: np.ndarray) -> dict[str, Any
     stage, network = floor.stage, floor.network
     assert stage is not None
     assert network is not None
-    x = trained.learned(as_input(pixels))
+    x = trained.learned(as_input(pixels, trained.form.shape[0]))
     started = time.perf_counter()
     scores = network.forward(stage.arrays.asarray(x, trained.checkpoint.dtype))
     probabilities = stage.arrays.to_host(stage.activations.softmax(scores))

@@ -16,6 +16,7 @@ import numpy as np
 from groundup.studio.digits import networks
 from groundup.studio.digits.nearest import image, why_none
 from groundup.studio.digits.networks import Trained
+from groundup.studio.digits.pixels import MNIST
 from groundup.studio.digits.reasons import packed
 from shared.data.datasets import CLASSES, load_dataset
 
@@ -26,9 +27,9 @@ PER_CLASS = 40
 def network(trained: Trained) -> dict[str, Any]:
     """A network as the page needs it to show its neurons' weights.
 
-    {"name", "version", "title", "about", "classes", "certain", "normalisation"}, and of a stack of dense layers
-    "sizes", "activation" and "parameters", of any other network "filters": those of the first convolution (O, kh, kw)
-    or None.
+    {"name", "version", "title", "about", "classes", "shape", "certain", "normalisation"}, and of a stack of dense
+    layers "sizes", "activation" and "parameters", of any other network "filters": those of the first convolution
+    (O, kh, kw) or None.
     """
     checkpoint, normalisation = trained.checkpoint, trained.normalisation
     about: dict[str, Any] = {
@@ -36,7 +37,8 @@ def network(trained: Trained) -> dict[str, Any]:
         "version": trained.version,
         "title": trained.title,
         "about": trained.about,
-        "classes": list(trained.classes),
+        "classes": list(trained.form.names),
+        "shape": list(trained.form.shape),
         "certain": trained.certain,
         "normalisation": None if normalisation is None else asdict(normalisation),
     }
@@ -60,6 +62,8 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
         trained = networks.opened(networks.checkpoint_of(Path(run)), Path(run).name)
     if trained.checkpoint.architecture.as_mlp() is None:
         raise ValueError(f"network: {trained.name} is no stack of dense layers; an exported page computes only those")
+    if trained.form.shape != MNIST:
+        raise ValueError(f"network: {trained.name} takes {trained.form}; an exported page carries images of MNIST")
     train = load_dataset("mnist-subset").train
     chosen = np.sort(np.concatenate([np.flatnonzero(train.y == digit)[:PER_CLASS] for digit in range(CLASSES)]))
     why = why_none(trained.dataset)

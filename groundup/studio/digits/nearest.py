@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.run_notes import title_of
 from groundup.studio.digits.pixels import as_input
 from shared.data.datasets import Split, load_dataset
 from shared.layers import shortened
@@ -26,7 +27,7 @@ def why_none(dataset: str) -> str:
     if dataset in OF_DIGITS:
         return ""
     known = (
-        f"This network learned from {shortened(dataset)}"
+        f"This network learned from {shortened(title_of(dataset))}"
         if dataset
         else "The network's file does not say what it learned from"
     )

@@ -1,6 +1,6 @@
 """The networks that can answer: the one that ships with groundup, and the runs in the folder runs of the studio.
 
-A run can answer if its network takes images of 28 by 28 pixels and tells ten classes apart; dense layers and
+A run can answer if its network takes images, those of a known data set or of one of the user's own; dense layers and
 convolutions both can. Of a run's checkpoints the best answers, or the last while there is no best one.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.trained import DIGITS, NAMES
+from groundup.run_notes import title_of
 from shared.architectures import Architecture
 from shared.contract import STAGE_TITLES
-from shared.data.datasets import CLASSES, SIDE
+from shared.data.datasets import FORMS, Form
 from shared.data.normalisation import Normalisation
 from shared.layers import shortened
 from shared.machine.regular import real
@@ -33,6 +33,9 @@ DEFAULT = "/shipped"
 
 SHIPPED = Path(__file__).with_name("network.safetensors")
 
+SUBSET = "mnist-subset"
+"""The data set of a network that does not say which."""
+
 DEPTH = 4
 """Folders below runs/ in which a run may lie."""
 
@@ -45,7 +48,8 @@ class Trained:
     """A network that can answer.
 
     name: DEFAULT or the run's folder, counted from runs/; title: its layers
-    about: how it was trained, and how well, in words; classes: the names of its ten classes
+    about: how it was trained, and how well, in words
+    form: the shape of its images, and the names of its classes
     dataset: the name of the one that it learned from, "" where its file does not say it
     version: when its file was written; an answer of another version is another network's
     certain: whether softmax of its scores are probabilities; another loss than cross-entropy only ranks the classes
@@ -54,7 +58,7 @@ class Trained:
     name: str
     title: str
     about: str
-    classes: tuple[str, ...]
+    form: Form
     certain: bool
     checkpoint: Checkpoint
     normalisation: Normalisation | None
@@ -62,7 +66,7 @@ class Trained:
     version: str
 
     def learned(self, x: np.ndarray) -> np.ndarray:
-        """Images (n, 784) as the network learned from them: in its dtype, normalised if its run did that."""
+        """Images (n, pixels) as the network learned from them: in its dtype, normalised if its run did that."""
         x = x.astype(self.checkpoint.dtype)
         return x if self.normalisation is None else self.normalisation.normalised(x)
 
@@ -77,7 +81,7 @@ def listed(runs: Path) -> list[dict[str, str]]:
     for name, path in [(DEFAULT, SHIPPED), *newest]:
         about = _header(path)
         architecture = None if about is None else readable_architecture(about)
-        if about is not None and architecture is not None and _fits(architecture):
+        if about is not None and architecture is not None and _form(architecture, _notes(about)) is not None:
             words = {"title": _title(architecture, about), "about": _about(about)}
             networks.append({"name": name, **words})
     return networks
@@ -94,20 +98,21 @@ def load(runs: Path, name: str) -> Trained:
 def opened(path: Path, name: str) -> Trained:
     """The network of a checkpoint, under this name.
 
-    Raises ValueError for one that takes no images of digits, CheckpointError for a damaged file.
+    Raises ValueError for one that takes no images of a data set, CheckpointError for a damaged file.
     """
     version = str(path.stat().st_mtime_ns)
     checkpoint = load_checkpoint(path)
     notes = checkpoint.about_run.get("notes")
     notes = notes if isinstance(notes, Mapping) else {}
     about = {"stage": checkpoint.stage, "progress": checkpoint.about_run}
-    if not _fits(checkpoint.architecture):
-        raise ValueError(f"network: {name} does not take images of {SIDE} by {SIDE} pixels in {CLASSES} classes")
+    form = _form(checkpoint.architecture, notes)
+    if form is None:
+        raise ValueError(f"network: {name} does not take the images of its data set, or {FORMS[SUBSET]}")
     return Trained(
         name=name,
         title=_title(checkpoint.architecture, about),
         about=_about(about),
-        classes=NAMES.get(str(notes.get("dataset")), DIGITS),
+        form=form,
         certain=checkpoint.loss == "softmax_cross_entropy",
         checkpoint=checkpoint,
         normalisation=Normalisation.from_notes(notes),
@@ -168,9 +173,13 @@ def _header(path: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _fits(architecture: Architecture) -> bool:
-    images = architecture.input_shape in ((1, SIDE, SIDE), (SIDE * SIDE,))
-    return images and architecture.output_shape == (CLASSES,)
+def _form(architecture: Architecture, notes: Mapping[str, Any]) -> Form | None:
+    """What the network's images and classes are; None if its layers are not for those."""
+    try:
+        form = FORMS.get(str(notes.get("dataset"))) or Form.from_notes(notes) or FORMS[SUBSET]
+    except ValueError:
+        return None
+    return form if form.fits(architecture) else None
 
 
 def _title(architecture: Architecture, about: Mapping[str, Any]) -> str:
@@ -188,7 +197,7 @@ def _about(about: Mapping[str, Any]) -> str:
     words = plural(epochs, "epoch") if epochs is not None and is_count(epochs) else "trained"
     dataset, accuracy = _notes(about).get("dataset"), record.get("test_accuracy")
     if isinstance(dataset, str):
-        words += f" of {dataset}"
+        words += f" of {title_of(dataset)}"
     if isinstance(stage, str) and stage in STAGE_TITLES:
         words += f" by {STAGE_TITLES[stage]}"
     if accuracy is not None and is_number(accuracy) and 0 <= accuracy <= 1:

@@ -1,4 +1,4 @@
-"""A drawing as it comes from the page: 28 rows of 28 whole numbers from 0, paper, to 255, ink.
+"""A drawing as it comes from the page: rows of whole numbers from 0, paper, to 255, ink; for MNIST 28 rows of 28.
 
 The page has already scaled and moved it as MNIST's digits were (static/centre.js), so that an exported page, which has
 no server, does the same.
@@ -11,18 +11,20 @@ from typing import Any
 import numpy as np
 
 from shared.data.datasets import SIDE
+from shared.layers import Shape
 
-COUNT = SIDE * SIDE
+MNIST: Shape = (1, SIDE, SIDE)
 
 
-def drawing(pixels: Any) -> np.ndarray:
-    """The drawing as uint8 (784,).
+def drawing(pixels: Any, shape: Shape = MNIST) -> np.ndarray:
+    """The drawing as uint8 (height * width,). shape: (channels, height, width) of the network's images
 
-    Raises ValueError if pixels is no list of 784 whole numbers from 0 to 255, or if no pixel has ink.
+    Raises ValueError if pixels is no list of so many whole numbers from 0 to 255, or if no pixel has ink.
     """
-    if not isinstance(pixels, list) or len(pixels) != COUNT:
+    _, rows, columns = shape
+    if not isinstance(pixels, list) or len(pixels) != rows * columns:
         came = f"a list of {len(pixels)}" if isinstance(pixels, list) else type(pixels).__name__
-        raise ValueError(f"pixels: expected a list of {COUNT} numbers, {SIDE} rows of {SIDE}, got {came}")
+        raise ValueError(f"pixels: expected a list of {rows * columns} numbers, {rows} rows of {columns}, got {came}")
     for number, value in enumerate(pixels):
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 255:
             raise ValueError(f"pixels: expected whole numbers from 0 to 255, but number {number} is {str(value)[:20]}")
@@ -31,8 +33,8 @@ def drawing(pixels: Any) -> np.ndarray:
     return np.array(pixels, np.uint8)
 
 
-def as_input(pixels: np.ndarray) -> np.ndarray:
-    """The drawing as a data set has it: float32 (1, 784), pixel / 255."""
-    x = pixels.astype(np.float32)[np.newaxis]
+def as_input(pixels: np.ndarray, channels: int = 1) -> np.ndarray:
+    """The drawing as a data set has it: float32 (1, channels * height * width), pixel / 255, in every channel."""
+    x = np.tile(pixels.astype(np.float32), channels)[np.newaxis]
     x /= 255
     return x

@@ -18,7 +18,6 @@ import numpy as np
 from groundup import inside
 from groundup.studio.digits.networks import Trained
 from groundup.studio.digits.pixels import as_input
-from shared.data.datasets import SIDE
 from shared.layers import Dense
 from shared.numbers import plural
 
@@ -27,16 +26,17 @@ CHANNELS = 16
 
 
 def reasons(trained: Trained, pixels: np.ndarray) -> dict[str, Any]:
-    """What led to the network's answer to a drawing, uint8 (784,).
+    """What led to the network's answer to a drawing, uint8 (height * width,).
 
-    Returns {"winner", "rival", "layers", "pull": (784,), "last"}; layers is a list of {"words", "values"}, the first
-    layer first, without the scores; last is {"inputs", "weights", "bias"} of the winner: its score is the sum of
-    inputs times weights, plus the bias; None where the last layer is not dense. Arrays are as `packed` makes them.
+    Returns {"winner", "rival", "layers", "pull": of each pixel, (height * width,), "last"}; layers is a list of
+    {"words", "values"}, the first layer first, without the scores; last is {"inputs", "weights", "bias"} of the winner:
+    its score is the sum of inputs times weights, plus the bias; None where the last layer is not dense. Arrays are as
+    `packed` makes them.
     """
-    x = trained.learned(as_input(pixels))
+    x = trained.learned(as_input(pixels, trained.form.shape[0]))
     if trained.checkpoint.architecture.as_mlp() is not None:
         return _of_dense(trained, x)
-    return _of_layers(trained, x, pixels)
+    return _of_layers(trained, x)
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:
@@ -55,27 +55,32 @@ def _of_dense(trained: Trained, x: np.ndarray) -> dict[str, Any]:
         "winner": winner,
         "rival": rival,
         "layers": [{"words": text, "values": packed(each[0])} for text, each in zip(words, hidden, strict=True)],
-        "pull": packed(pull[0]),
+        "pull": packed(_of_pixels(pull, trained)),
         "last": _last((hidden[-1] if hidden else x)[0], parameters, winner),
     }
 
 
-def _of_layers(trained: Trained, x: np.ndarray, pixels: np.ndarray) -> dict[str, Any]:
+def _of_layers(trained: Trained, x: np.ndarray) -> dict[str, Any]:
     from groundup.inside_layers import Layered, layer_maps  # it imports matplotlib
 
     architecture = trained.checkpoint.architecture
     network = Layered(trained.checkpoint, architecture)
     outputs = network.outputs(x)
     winner, rival = _first_two(outputs[-1])
-    maps = layer_maps(network, x[0], as_input(pixels).reshape(SIDE, SIDE))[1:-1]  # not the image, and not the scores
+    maps = layer_maps(network, x[0], x.reshape(trained.form.shape))[1:-1]  # not the image, and not the scores
     ends_dense = len(architecture.layers) > 1 and isinstance(architecture.layers[-1], Dense)
     return {
         "winner": winner,
         "rival": rival,
         "layers": [{"words": each.words, "values": packed(_shown(each.output))} for each in maps],
-        "pull": packed(network.saliency(x, np.array([winner]), np.array([rival]))[0]),
+        "pull": packed(_of_pixels(network.saliency(x, np.array([winner]), np.array([rival])), trained)),
         "last": _last(outputs[-2].ravel(), trained.checkpoint.parameters, winner) if ends_dense else None,
     }
+
+
+def _of_pixels(pull: np.ndarray, trained: Trained) -> np.ndarray:
+    """What a little more ink in each pixel would do, (height * width,): ink is in every channel."""
+    return np.asarray(pull.reshape(trained.form.shape[0], -1).sum(axis=0))
 
 
 def _shown(output: np.ndarray) -> np.ndarray:

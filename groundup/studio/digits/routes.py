@@ -38,18 +38,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
         asked = body.get("floors")
         if not isinstance(asked, list):
             raise ValueError(f"floors: expected a list of numbers, got {type(asked).__name__}")
-        pixels = drawing(body.get("pixels"))
+        pixels = drawing(body.get("pixels"), answers.trained(body.get("network", "")).form.shape)
         return {"answers": [answers.answer(body.get("network", ""), each, pixels) for each in asked[:4]]}
 
     def why(request: Request, body: dict[str, Any]) -> Any:
         trained = answers.trained(body.get("network", ""))
-        return {**reasons(trained, drawing(body.get("pixels"))), "version": trained.version}
+        pixels = drawing(body.get("pixels"), trained.form.shape)
+        return {**reasons(trained, pixels), "version": trained.version}
 
     def nearest(request: Request, body: dict[str, Any]) -> Any:
-        pixels, why = (
-            drawing(body.get("pixels")),
-            why_none(answers.trained(body.get("network", networks.DEFAULT)).dataset),
-        )
+        trained = answers.trained(body.get("network", networks.DEFAULT))
+        pixels, why = drawing(body.get("pixels"), trained.form.shape), why_none(trained.dataset)
         return {"nearest": [] if why else images.nearest(pixels, NEAREST), "of": len(images.split), "why": why}
 
     def tell(request: Request, body: dict[str, Any]) -> Any:

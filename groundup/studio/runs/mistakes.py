@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
+from groundup.run_notes import title_of
 from groundup.studio.answers import Refused
 from groundup.studio.runs.folders import BEST, LAST, RunFolder
-from groundup.trained import NAMES, beliefs, check_fit, settings_of
+from groundup.trained import beliefs, check_fit, settings_of
 from shared.contract import StageUnavailable, load_stage
-from shared.data.datasets import load_test
+from shared.data.datasets import DATASETS, FORMS, Form, load_dataset, load_test
 from shared.data.normalisation import Normalisation
 from shared.machine import caches
 from shared.machine.regular import real
@@ -39,11 +40,11 @@ MOST_IMAGES = 60
 class Answers:
     """What a network says to every test image.
 
-    names: of the classes; images: uint8 (n, 784), 255 for full ink; labels (n,); beliefs (n, classes)
+    form: of the data set; images: uint8 (n, pixels), 255 for full ink or light; labels (n,); beliefs (n, classes)
     file: the checkpoint's name; epoch: the epoch that it is from, or None if it does not say
     """
 
-    names: tuple[str, ...]
+    form: Form
     dataset: str
     images: np.ndarray
     labels: np.ndarray
@@ -54,9 +55,10 @@ class Answers:
     def matrix(self) -> dict[str, Any]:
         """The confusion matrix, and how many are right."""
         predictions = self.beliefs.argmax(axis=1)
-        counts = inside.confusion_matrix(self.labels, predictions, len(self.names))
+        counts = inside.confusion_matrix(self.labels, predictions, len(self.form.names))
         return {
-            "names": list(self.names),
+            "names": list(self.form.names),
+            "shape": list(self.form.shape),
             "dataset": self.dataset,
             "counts": counts.tolist(),
             "right": int(np.trace(counts)),
@@ -67,7 +69,7 @@ class Answers:
 
     def cell(self, label: int, prediction: int) -> dict[str, Any]:
         """The images of one class that are taken for another (or for itself), the surest answers first."""
-        classes = len(self.names)
+        classes = len(self.form.names)
         if not (0 <= label < classes and 0 <= prediction < classes):
             raise ValueError(f"the classes are 0 to {classes - 1}, got label {label} and prediction {prediction}")
         chosen = np.flatnonzero((self.labels == label) & (self.beliefs.argmax(axis=1) == prediction))
@@ -115,7 +117,7 @@ class Mistakes:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = [real(folder) for folder in folders]
         self._asked: dict[tuple[str, int, int], Asking] = {}
-        self._tests: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
+        self._tests: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray, Form]] = {}
         self._lock = threading.Lock()
         self._one = threading.Lock()
         """One network is asked at a time: two would not be faster, and a training wants the processor, too."""
@@ -174,9 +176,9 @@ class Mistakes:
     def _answers(self, path: Path, asking: Asking) -> Answers:
         checkpoint = load_checkpoint(path)
         settings = settings_of(checkpoint)
-        name = settings["dataset"]
-        images, labels = self._test(name, settings["data_dir"])
-        check_fit(checkpoint, name, len(NAMES[name]))
+        name = title_of(settings["dataset"])
+        images, labels, form = self._test(settings)
+        check_fit(checkpoint, name, form)
         normalisation = Normalisation.from_notes(settings)
         x = images / np.float32(255)
         if normalisation is not None:
@@ -189,19 +191,22 @@ class Mistakes:
         found = beliefs(checkpoint, x, _fastest(), told)
         if not np.isfinite(found).all():
             raise ValueError("the network's answers are not finite, so none of them is a class")
-        return Answers(NAMES[name], name, images, labels, found.astype(np.float32), path.name, _epoch(checkpoint))
+        return Answers(form, name, images, labels, found.astype(np.float32), path.name, _epoch(checkpoint))
 
-    def _test(self, name: str, data_dir: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(images as bytes, labels) of a data set's test samples, kept for the next checkpoint of it."""
-        place = self._place(name, data_dir)
-        key = (name, str(place))
+    def _test(self, settings: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, Form]:
+        """(images as bytes, labels, form) of a data set's test samples, kept for the next checkpoint of it."""
+        name, own = settings["dataset"], settings["dataset"] not in DATASETS
+        place = self._place(name, settings["data_dir"] or (name if own else None))
+        made = {"colour": settings.get("colour", False), "resize": settings.get("resize")} if own else {}
+        key = (name, str(place), *made.values())
         if key not in self._tests:
-            test = load_test(name, place)
-            self._tests[key] = (np.rint(test.x * 255).astype(np.uint8), test.y)  # a quarter of the memory
+            data = load_dataset(name, place, **made) if own else None
+            test, form = (data.test, data.described) if data else (load_test(name, place), FORMS[name])
+            self._tests[key] = (np.rint(test.x * 255).astype(np.uint8), test.y, form)  # a quarter of the memory
         return self._tests[key]
 
     def _place(self, name: str, data_dir: Any) -> Path | None:
-        """The folder to read the data set from: a run from a stranger must not lead to just any folder."""
+        """The place to read the data set from: a run from a stranger must not lead to just any folder."""
         if data_dir is None or name == "mnist-subset":
             return None
         place = real(Path(str(data_dir)).expanduser())

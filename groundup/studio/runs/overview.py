@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from groundup.run_notes import title_of
 from groundup.studio.runs import curves
 from groundup.studio.runs.command import command
 from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunFolder
@@ -57,7 +58,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
         "stage_title": STAGE_TITLES.get(str(stage), "unknown"),
         "network": _network(about, notes),
         "loss": _text(about.get("loss")),
-        "dataset": _text(notes.get("dataset")),
+        "dataset": _text(title_of(str(notes.get("dataset") or ""))),
         "optimizer": _optimizer(about),
         "epochs_done": epochs[-1]["epoch"] if epochs else _whole(position.get("epoch")) or 0,
         "epochs": total_epochs,

@@ -44,9 +44,9 @@ class Findings:
     trained: such as '10 epochs of mnist by stage 2: NumPy'
     unit_images: (units, height, width) in [-1, 1], of all first-layer units; unit_sizes: ‖weights‖ of each
     confusion: (classes, classes), row = label
-    wrong: indices of the mistakes to show, surest first; images (wrong, height, width) in [0, 1]; labels, predictions
-        and confidence of them, (wrong,); pull: (wrong, height, width), d(score of the prediction - score of the
-        label) / d pixel
+    wrong: indices of the mistakes to show, surest first; images (wrong, height, width), or (wrong, height, width, 3)
+        in colour, in [0, 1]; labels, predictions and confidence of them, (wrong,); pull: (wrong, height, width),
+        d(score of the prediction - score of the label) / d pixel
     activity: for each hidden layer the share of test images for which each unit is not 0; empty where the activation
         has no exact 0
     records: of each epoch, empty where there are none
@@ -203,13 +203,15 @@ def most_wrong(found: Findings) -> Chart | None:
                 axes.set_visible(True)
                 bare(axes)
             drawn = digit.imshow(found.images[i], INKS, vmin=0, vmax=1, interpolation="nearest")
-            drawn.set_gid(f"{INK_IMAGE}-{i}")
+            if found.images.ndim == 3:  # ink is as dark as the text around it, but a colour is what it is
+                drawn.set_gid(f"{INK_IMAGE}-{i}")
             label, predicted = found.names[found.labels[i]], found.names[found.predictions[i]]
             digit.set_title(f"{label} as {predicted}\n{_belief(found.confidence[i])}", fontsize=SMALL, loc="left")
             largest = FULL_COLOUR * float(np.abs(found.pull[i]).max()) or 1.0
             pulled.imshow(found.pull[i], SIGNED, vmin=-largest, vmax=largest, interpolation="nearest")
-            if found.images[i].min() < 0.5 < found.images[i].max():
-                pulled.contour(found.images[i], levels=[0.5], colors=[INK], linewidths=0.6)
+            grey = found.images[i] if found.images.ndim == 3 else found.images[i].mean(axis=2)
+            if grey.min() < 0.5 < grey.max():
+                pulled.contour(grey, levels=[0.5], colors=[INK], linewidths=0.6)
     told = [
         f"a {found.names[label]} taken for a {found.names[predicted]} with {_belief(belief)}"
         for label, predicted, belief in zip(found.labels[:3], found.predictions[:3], found.confidence[:3], strict=True)

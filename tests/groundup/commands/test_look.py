@@ -13,13 +13,12 @@ import typer
 from groundup import look as looking
 from groundup.commands import look as command
 from groundup.train import DEFAULTS
-from groundup.trained import CLOTHES
 from shared import contract
 from shared.architectures import Architecture, named
 from shared.charts.drawing.style import Chart
 from shared.charts.drawing.words import NO_BREAK
 from shared.charts.figures import inside as charts
-from shared.data.datasets import Dataset, Split, load_dataset
+from shared.data.datasets import CLOTHES, Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.training import loop
@@ -248,7 +247,7 @@ def test_clothes_have_long_names_that_fit(layered: charts.Findings) -> None:
 def test_a_network_of_normalised_images_is_asked_about_such_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundup.look.load_dataset", lambda *_: SMALL)
+    monkeypatch.setattr("groundup.trained.load_dataset", lambda *_: SMALL)
     monkeypatch.setattr("groundup.look.save_all", lambda *_: [])
     stage = contract.load_stage("numpy")
     normalisation = Normalisation.of(SMALL.train.x)

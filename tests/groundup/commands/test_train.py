@@ -33,7 +33,7 @@ QUICK = ("--hidden", "4", "--epochs", "2", "--batch-size", "16")
 @pytest.fixture(autouse=True)
 def _small_data_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("groundup.train.load_dataset", lambda name, data_dir, download: SMALL)
+    monkeypatch.setattr("groundup.train.load_dataset", lambda *_, **options: SMALL)
 
 
 def run(*arguments: str) -> int:
@@ -255,7 +255,7 @@ def digits(monkeypatch: pytest.MonkeyPatch) -> Dataset:
     labels = RNG.integers(0, 10, 40)
     images = Split((255 * RNG.random((40, 784))).astype(np.float32) / 255, labels)
     made = Dataset("mnist-subset", images, images.first(10), 10)
-    monkeypatch.setattr("groundup.train.load_dataset", lambda name, data_dir, download: made)
+    monkeypatch.setattr("groundup.train.load_dataset", lambda *_, **options: made)
     return made
 
 
@@ -339,6 +339,6 @@ def test_a_mistake_about_a_model_is_one_line(
 
 
 def test_data_of_another_shape_than_the_model_s_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "the data has 5 features, but the network takes 784" in error_of(
+    assert "--model lenet5 for images of 1 by 5 pixels in 3 classes: layer 3, MaxPool(2): input is 1 x 5" in error_of(
         capsys, "2", "--model", "lenet5", "--no-normalise", "--augment-shift", "0", "--augment-rotation", "0"
     )

@@ -174,17 +174,22 @@ class TestWhatIsSaidOfFilesThatDoNotFit:
             load_dataset("mnist", tmp_path)
 
     @pytest.mark.parametrize(
-        "images", [np.zeros((12, 28, 27), np.uint8), np.zeros((12, 784), np.uint8), np.zeros((12, 28, 28), np.int16)]
+        "images", [np.zeros((12, 784), np.uint8), np.zeros((12, 28, 28), np.int16), np.zeros((12, 28, 28, 1), np.uint8)]
     )
     def test_images_of_another_form(self, no_data_around: Path, tmp_path: Path, images: np.ndarray):
         put(tmp_path, train_images_idx3_ubyte=images)
-        with pytest.raises(DataError, match=r"train-images\S*: expected images, uint8 of shape \(n, 28, 28\), but it"):
+        with pytest.raises(DataError, match=r"train-images\S*: expected images, uint8 of shape \(n, height, w"):
             load_dataset("mnist", tmp_path)
 
-    @pytest.mark.parametrize("labels", [np.zeros((12, 1), np.uint8), np.zeros(12, np.int8)])
+    def test_images_of_another_size(self, no_data_around: Path, tmp_path: Path):
+        put(tmp_path, train_images_idx3_ubyte=np.zeros((12, 28, 27), np.uint8))
+        with pytest.raises(DataError, match=r"train-images\S*: expected images of 28 by 28 pixels, got 28 by 27; --"):
+            load_dataset("mnist", tmp_path)
+
+    @pytest.mark.parametrize("labels", [np.zeros((12, 1), np.uint8), np.zeros(12, np.float32)])
     def test_labels_of_another_form(self, no_data_around: Path, tmp_path: Path, labels: np.ndarray):
         put(tmp_path, train_labels_idx1_ubyte=labels)
-        with pytest.raises(DataError, match=r"train-labels\S*: expected labels, uint8 of shape \(n,\), but it holds"):
+        with pytest.raises(DataError, match=r"train-labels\S*: expected labels, whole numbers of shape \(n,\), but"):
             load_dataset("mnist", tmp_path)
 
     def test_one_set_does_not_pass_for_another(
@@ -194,7 +199,7 @@ class TestWhatIsSaidOfFilesThatDoNotFit:
         known = {TRAIN_LABELS: content_sha256(tmp_path / f"{TRAIN_LABELS}.gz")}
         monkeypatch.setitem(SOURCES, "mnist", Source(mirrors=(), sha256=known))
         load_dataset("mnist", tmp_path)
-        with pytest.raises(DataError, match="these are mnist's labels, but fashion-mnist was asked for"):
+        with pytest.raises(DataError, match="these are mnist's training labels, but fashion-mnist was asked for"):
             load_dataset("fashion-mnist", tmp_path)
 
 

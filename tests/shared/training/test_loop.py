@@ -230,7 +230,7 @@ def test_data_that_does_not_fit_the_network_is_named(numpy_stage: contract.Stage
         train(numpy_stage, *make(numpy_stage), Split(DATA.x[:10], np.arange(10)), once)
     with pytest.raises(ValueError, match="expected as many samples as labels, got 50 and 3"):
         train(numpy_stage, *make(numpy_stage), Split(DATA.x, DATA.y[:3]), once)
-    with pytest.raises(ValueError, match="expected as many samples as labels, got 0 and 0"):
+    with pytest.raises(ValueError, match="training data: expected at least one sample, got none"):
         train(numpy_stage, *make(numpy_stage), DATA.first(0), once)
     assert train(numpy_stage, *make(numpy_stage), DATA.first(1), once, hooks=QUIET).steps == 1
     with pytest.raises(ValueError, match=r"validation: 0\.001 of 50 samples leaves one part without any"):

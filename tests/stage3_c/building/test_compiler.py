@@ -3,7 +3,9 @@
 import ctypes
 import importlib.util
 import os
+import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -204,3 +206,76 @@ def test_ziglang_compiles_where_there_is_no_other_compiler(
     loaded: Any = ctypes.CDLL(str(built.library))
     assert loaded.answer() == 42
     assert build.build(csrc) == replace(built, compiled=False)
+
+
+FAST = ["-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-ffinite-math-only"]
+ASKS_NAN = '#include "groundup.h"\nEXPORT int NAME(nan)(real x);\nEXPORT int NAME(nan)(real x) { return x != x; }\n'
+SUBNORMALS = """
+import sys
+import numpy as np
+from pathlib import Path
+from stage3_c import build
+import ctypes
+ctypes.CDLL(str(build.build(Path(sys.argv[1])).library))
+print(np.float32(1e-38) * np.float32(1e-3) != 0)
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("option", FAST)
+def test_fast_mathematics_in_cc_is_undone_and_told(
+    csrc: Path,
+    option: str,
+    real_compiler: compiler.Compiler,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asks_nan = (
+        '#include "groundup.h"\nEXPORT int NAME(nan)(real x);\nEXPORT int NAME(nan)(real x)\n{\n    return x != x;\n}\n'
+    )
+    (csrc / "nan.c").write_text(asks_nan)
+    monkeypatch.setenv("CC", f"{shlex.join([real_compiler.path, *real_compiler.command[1:]])} {option}")
+    built = build.build(csrc)
+    assert f"{option} asks for fast mathematics" in capsys.readouterr().err
+    assert built.fast_math
+    assert build.build(csrc).fast_math  # also of the library in the cache
+    function = ctypes.CDLL(str(built.library)).nan_f64
+    function.argtypes = [ctypes.c_double]
+    assert function(float("nan")) == 1
+    ran = subprocess.run([sys.executable, "-c", SUBNORMALS, str(csrc)], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"
+
+
+@POSIX
+def test_a_compiler_whose_default_is_fast_is_undone_too(
+    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "cc"
+    mine.write_text(
+        f'#!/bin/sh\nexec {shlex.join([real_compiler.path, *real_compiler.command[1:]])} -ffast-math "$@"\n'
+    )
+    mine.chmod(0o755)
+    monkeypatch.setenv("CC", str(mine))
+    assert build.build(csrc).fast_math
+
+
+@POSIX
+def test_fast_mathematics_that_comes_last_is_refused(
+    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "cc"
+    mine.write_text(
+        f'#!/bin/sh\nexec {shlex.join([real_compiler.path, *real_compiler.command[1:]])} "$@" -ffast-math\n'
+    )
+    mine.chmod(0o755)
+    monkeypatch.setenv("CC", str(mine))
+    with pytest.raises(contract.StageUnavailable, match="fast mathematics, which the options cannot undo"):
+        build.build(csrc)
+
+
+def test_an_exact_compiler_is_not_told_about(
+    csrc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    assert not build.build(csrc).fast_math
+    assert "mathematics" not in capsys.readouterr().err

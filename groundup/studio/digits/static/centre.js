@@ -1,52 +1,55 @@
-// From a drawing of any size to 28 by 28 pixels, as MNIST was made of its scanned digits:
+// From a drawing of any size to the pixels of a network's images, as MNIST was made of its scanned digits:
 //
-//     1. the ink is cut out and scaled, so that the longer side is 20 pixels; a pixel is the mean of what it covers
-//     2. it is moved by whole pixels, so that its centre of mass is in the middle of 28 by 28
+//     1. the ink is cut out and scaled, so that it fits into a box of 20 by 20 of 28 pixels, or of as large a share of
+//        images of another size; a pixel is the mean of what it covers
+//     2. it is moved by whole pixels, so that its centre of mass is in the middle of the image
 //
 // In MNIST's own files that middle is pixel 14, counted from 0: every one of its images has its centre of mass within
 // half a pixel of (14, 14).
 
-export const SIDE = 28;
-const BOX = 20;
-const MIDDLE = 14;
+const BOX = 20, OF = 28; // the share of the image's height and width
 const FAINT = 24; // less ink than this, of 255, is the soft edge of a stroke
 
 /**
  * The drawing as the network gets it.
  * @param {ArrayLike<number>} ink  size * size numbers from 0, paper, to 255, ink, row after row
  * @param {number} size
- * @returns {{pixels: Uint8Array, scale: number, down: number, right: number, words: string} | null}  null without ink.
- *   scale: how many times as large it became, on a pad of 28 by 28; down, right: pixels that its centre of mass moved
+ * @param {number[]} shape  [channels, height, width] of the network's images
+ * @returns {{pixels: Uint8Array, shape: number[], scale: number, down: number, right: number, words: string} | null}  null without ink.
+ *   scale: how many times as large it became, on a pad as high as the image; down, right: pixels that its centre of mass moved
  */
-export function centred(ink, size) {
+export function centred(ink, size, shape) {
+  const [, height, width] = shape;
   const box = boxOfInk(ink, size);
   if (box === null) return null;
-  const longer = Math.max(box.height, box.width);
-  const rows = Math.max(1, Math.round((BOX * box.height) / longer));
-  const columns = Math.max(1, Math.round((BOX * box.width) / longer));
+  const [high, wide] = [(BOX * height) / OF, (BOX * width) / OF];
+  const tall = box.height * width >= box.width * height;
+  const rows = Math.max(1, Math.round(tall ? high : (wide * box.height) / box.width));
+  const columns = Math.max(1, Math.round(tall ? (high * box.width) / box.height : wide));
   const small = shrunk(cut(ink, size, box), box.height, box.width, rows, columns);
   const mass = centreOfMass(small, rows, columns);
-  const top = within(Math.round(MIDDLE - mass.row), SIDE - rows);
-  const left = within(Math.round(MIDDLE - mass.column), SIDE - columns);
-  const pixels = new Uint8Array(SIDE * SIDE);
+  const top = within(Math.round(height / 2 - mass.row), height - rows);
+  const left = within(Math.round(width / 2 - mass.column), width - columns);
+  const pixels = new Uint8Array(height * width);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++)
-      pixels[(top + row) * SIDE + left + column] = Math.round(small[row * columns + column]);
+      pixels[(top + row) * width + left + column] = Math.round(small[row * columns + column]);
 
   const before = centreOfMass(ink, size, size);
-  const unit = size / SIDE; // how much of the pad is one pixel
+  const unit = size / height; // how much of the pad is one pixel
   const down = top + mass.row + 0.5 - (before.row + 0.5) / unit;
-  const right = left + mass.column + 0.5 - (before.column + 0.5) / unit;
-  const scale = (BOX / longer) * unit;
-  return { pixels, scale, down, right, words: inWords(scale, down, right) };
+  const right = left + mass.column + 0.5 - (before.column + 0.5) * width / size;
+  const scale = (tall ? high / box.height : wide / box.width) * unit;
+  const longer = tall ? `height is ${rows} pixels` : `width is ${columns} pixels`;
+  return { pixels, shape, scale, down, right, words: inWords(scale, down, right, longer, `${height} by ${width}`) };
 }
 
 /** What was done to the drawing, in a sentence. */
-function inWords(scale, down, right) {
+function inWords(scale, down, right, longer, image) {
   const way = (distance, one, other) => `${Math.abs(distance).toFixed(1)} pixels ${distance < 0 ? other : one}`;
-  return `Your drawing was scaled by ${scale.toFixed(2)}, so that its longer side is ${BOX} pixels, and moved by `
+  return `Your drawing was scaled by ${scale.toFixed(2)}, so that its ${longer}, and moved by `
     + `${way(right, "to the right", "to the left")} and ${way(down, "down", "up")}, so that its centre of mass is in the `
-    + `middle of ${SIDE} by ${SIDE}.`;
+    + `middle of ${image}.`;
 }
 
 function within(value, largest) {

@@ -89,9 +89,11 @@ function denseLayers(node, network, chosen) {
 
   function show(pixels, reasons, probabilities) {
     now = { reasons };
-    const cell = plan.input.width / 28;
+    const [, rows, columns] = network.shape;
+    const cell = plan.input.width / Math.max(rows, columns);
+    const [left, top] = [plan.input.width - columns * cell, plan.input.width - rows * cell].map((rest) => rest / 2);
     const inked = [...pixels].flatMap((value, i) => (value ? [svg("rect", {
-      x: plan.input.x + (i % 28) * cell, y: plan.input.y + Math.floor(i / 28) * cell, width: cell, height: cell,
+      x: plan.input.x + left + (i % columns) * cell, y: plan.input.y + top + Math.floor(i / columns) * cell, width: cell, height: cell,
       class: "ink", "fill-opacity": value / 255,
     })] : []));
     replace(input, inked);

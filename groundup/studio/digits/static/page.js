@@ -16,6 +16,7 @@ import { inkTile } from "/static/digits/tiles.js";
 
 const QUICK = [2, 3, 4]; // floors that answer at once; Python's loops take longer, and are asked last
 const SHIPPED = "/shipped"; // the name of the network that ships, as in networks.py
+const MNIST = [1, 28, 28]; // the shape of its images; that of a drawing while no network is loaded
 const LOOK = 400; // milliseconds between two looks at how far the floors are prepared
 
 const place = (id) => document.getElementById(id);
@@ -43,7 +44,7 @@ place("clear").onclick = pad.clear;
 async function answer() {
   const mine = ++turn;
   const began = performance.now();
-  drawn = centred(pad.ink(), pad.size);
+  drawn = centred(pad.ink(), pad.size, network?.shape ?? MNIST);
   shown = null;
   show();
   if (drawn === null || network === null) return;
@@ -90,8 +91,14 @@ function isOfAnother({ version }) {
   return version !== network.version;
 }
 
+/** Whether the network's images are MNIST's: those of the own set are. */
+function ofMnist() {
+  return String(network.shape) === String(MNIST) && network.classes.length === 10 && network.classes.every((name, i) => name === String(i));
+}
+
 function showInput() {
-  replace(place("input"), inkTile(drawn ? drawn.pixels : new Uint8Array(784), "The drawing as 28 by 28 pixels"));
+  const [, rows, columns] = drawn?.shape ?? network?.shape ?? MNIST;
+  replace(place("input"), inkTile(drawn ? drawn.pixels : new Uint8Array(rows * columns), `The drawing as ${rows} by ${columns} pixels`, rows, columns));
   replace(place("done"), drawn ? drawn.words : HOW);
 }
 
@@ -188,7 +195,7 @@ async function choose(name) {
     throw error;
   }
   replace(place("about"), `${network.title}: ${network.about}.`);
-  place("own").hidden = carried !== null || network.classes[0] !== "0";
+  place("own").hidden = carried !== null || !ofMnist();
   newLayers();
   show();
   if (!carried) await watchFloors(name);

@@ -4,7 +4,7 @@
 import { bytes } from "/static/common/embedded.js";
 import { diverging, html, number, replace, svg } from "/static/common/draw.js";
 import { productsOf } from "/static/digits/layers.js";
-import { inkTile, largestOf, signedTile } from "/static/digits/tiles.js";
+import { inkTile, largestOf, ofPixels, signedTile } from "/static/digits/tiles.js";
 
 const STRONGEST = 6;
 const BARS = 256;
@@ -25,11 +25,11 @@ export function showWinner(node, network, reasons, scores) {
   const oneHidden = network.parameters && network.sizes.length === 3;
   const direct = network.parameters && network.sizes.length === 2;
   const items = direct ? [] : strongest.map((unit) => html("li", {},
-    oneHidden ? signedTile(incoming(network, 0, unit), `Weights of hidden neuron ${unit}`) : null,
+    oneHidden ? signed(network, incoming(network, 0, unit), `Weights of hidden neuron ${unit}`) : null,
     html("span", {}, html("b", {}, `neuron ${unit}`), html("br"), `${number(last.inputs[unit])} × ${number(last.weights[unit])}`,
       html("br"), `= ${number(products[unit])}`)));
   replace(node, html("p", {}, words),
-    direct ? signedTile(last.weights, `The weights of ${name}, one for each pixel`) : weightBars(last, name),
+    direct ? signed(network, last.weights, `The weights of ${name}, one for each pixel`) : weightBars(last, name),
     items.length ? html("p", { class: "quiet" }, `The ${items.length} neurons that add the most, output × weight`
       + (oneHidden ? ", each with its own weights as an image:" : ":")) : null,
     items.length ? html("ol", { class: "strongest" }, items) : null);
@@ -68,9 +68,14 @@ export function showNeuron(node, network, reasons, layer, unit) {
         + `${number(reasons.last.inputs[unit] * weight + 0)} to that score.`);
     }
   }
-  const tile = layer === 0 ? signedTile(incoming(network, 0, unit), `Weights of neuron ${unit}: orange pixels raise it, blue ones lower it`) : null;
+  const tile = layer === 0 ? signed(network, incoming(network, 0, unit), `Weights of neuron ${unit}: orange pixels raise it, blue ones lower it`) : null;
   replace(node, tile, html("p", { "aria-live": "polite" }, html("b", {}, title), html("br"), sentences.join(" "),
     layer === 0 ? html("span", { class: "quiet" }, " Orange: ink here raises it. Blue: ink here lowers it.") : null));
+}
+
+/** Numbers of a network's input as a picture. */
+function signed(network, values, name) {
+  return signedTile(ofPixels(values, network.shape), name, ...network.shape.slice(1));
 }
 
 /** The weights that lead into one neuron. */
@@ -83,14 +88,15 @@ function incoming(network, layer, unit) {
 export function showPull(node, network, reasons, pixels) {
   const [winner, rival] = [network.classes[reasons.winner], network.classes[reasons.rival]];
   const gradient = reasons.pull.values;
+  const size = network.shape.slice(1);
   const timesInk = gradient.map((each, i) => each * pixels[i]);
   replace(node,
     html("p", {}, `What speaks for ${winner} and against ${rival}, which came second. Orange: more ink here helps ${winner}. `
       + `Blue: it helps ${rival}.`),
     html("div", { class: "row pulls" },
-      html("figure", {}, signedTile(gradient, `Gradient of the score of ${winner} minus that of ${rival}, by the pixels`),
+      html("figure", {}, signedTile(gradient, `Gradient of the score of ${winner} minus that of ${rival}, by the pixels`, ...size),
         html("figcaption", {}, "the gradient by every pixel")),
-      html("figure", {}, signedTile(timesInk, `The same gradient, times the ink of the drawing`),
+      html("figure", {}, signedTile(timesInk, `The same gradient, times the ink of the drawing`, ...size),
         html("figcaption", {}, "times the ink that is there"))));
 }
 

@@ -1,4 +1,4 @@
-// Small pictures: 28 by 28 pixels of ink, or of numbers from blue, below 0, to orange, above 0.
+// Small pictures: pixels of ink, 28 by 28 unless another size is given, or of numbers from blue, below 0, to orange, above 0.
 
 import { html, pixels } from "/static/common/draw.js";
 
@@ -26,6 +26,16 @@ export function largestOf(values) {
   let largest = 0;
   for (const each of values) largest = Math.max(largest, Math.abs(each));
   return largest || 1;
+}
+
+/** Numbers of every channel of an image as numbers of its pixels: their sums. */
+export function ofPixels(values, [channels, rows, columns]) {
+  const size = rows * columns;
+  return channels === 1 ? values : Float32Array.from({ length: size }, (_, i) => {
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel++) sum += values[channel * size + i];
+    return sum;
+  });
 }
 
 function named(name) {

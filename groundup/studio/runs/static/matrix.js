@@ -3,7 +3,6 @@
 import { fail, get, say } from "/static/common/api.js";
 import { colour, html, number, oncolours, replace, scale } from "/static/common/draw.js";
 
-const SIDE = 28;
 const FIRST = 24; // mistakes that are shown at first
 const AGAIN = 500; // milliseconds between two questions how far it is
 const STRONGEST = 0.45; // of a cell's colour, so that the number on it can be read
@@ -138,29 +137,31 @@ async function surest(state) {
 }
 
 function pictures(state, title, found, further) {
-  const { names } = state.answer;
+  const { names, shape } = state.answer;
   state.pictures = () => replace(state.images, html("h3", {}, title),
-    html("div", { class: "images", tabindex: 0, role: "region", "aria-label": title }, found.images.map((each) => picture(each, names))),
+    html("div", { class: "images", tabindex: 0, role: "region", "aria-label": title }, found.images.map((each) => picture(each, names, shape))),
     found.images.length < found.count ? html("p", { class: "quiet" }, `The first ${found.images.length} of ${number(found.count, 9)}, by confidence.`) : null,
     further);
   state.pictures();
 }
 
-function picture({ image, label, prediction, confidence, pixels }, names) {
+function picture({ image, label, prediction, confidence, pixels }, names, shape) {
   const share = `${(100 * confidence).toFixed(confidence > 0.9995 ? 2 : 1)} %`;
   const words = label === prediction ? `${names[label]}, ${share}` : `${names[label]} taken for ${names[prediction]}, ${share}`;
-  return html("figure", {}, inked(pixels, { role: "img", "aria-label": `test image ${image}: ${words}` }),
+  return html("figure", {}, inked(pixels, shape, { role: "img", "aria-label": `test image ${image}: ${words}` }),
     html("figcaption", {}, words, html("span", { class: "quiet" }, `no. ${image}`)));
 }
 
-/** An image from base64 bytes, 255 for full ink, in the reader's colours. */
-function inked(pixels, attributes) {
+/** An image from base64 bytes: of one channel, 255 is full ink in the reader's colours; of three, it is red, green, blue. */
+function inked(pixels, [channels, rows, columns], attributes) {
   const bytes = Uint8Array.from(atob(pixels), (letter) => letter.charCodeAt(0));
-  const node = html("canvas", { width: SIDE, height: SIDE, ...attributes });
-  const image = new ImageData(SIDE, SIDE);
+  const node = html("canvas", { width: columns, height: rows, ...attributes });
+  const image = new ImageData(columns, rows);
   const ink = colour("ink");
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(ink.slice(at, at + 2), 16));
-  bytes.forEach((byte, at) => image.data.set([red, green, blue, byte], 4 * at));
+  const size = rows * columns;
+  for (let at = 0; at < size; at++)
+    image.data.set(channels === 1 ? [red, green, blue, bytes[at]] : [bytes[at], bytes[size + at], bytes[2 * size + at], 255], 4 * at);
   node.getContext("2d").putImageData(image, 0, 0);
   return node;
 }

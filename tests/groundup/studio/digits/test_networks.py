@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from groundup.studio.digits import networks
-from groundup.trained import CLOTHES
 from shared.contract import load_stage
-from shared.data.datasets import load_dataset
+from shared.data.datasets import CLOTHES, load_dataset
 from shared.training.checkpoints import CheckpointError, build_network
 from shared.training.metrics import evaluate
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
@@ -84,7 +83,7 @@ def test_a_damaged_run_and_one_of_other_images_are_refused_by_name(tmp_path):
     a_run(tmp_path / "runs" / "points", [2, 3, 2])
     with pytest.raises(CheckpointError, match=r"bad/last\.safetensors is no safetensors file"):
         networks.load(tmp_path / "runs", "bad")
-    with pytest.raises(ValueError, match="network: points does not take images of 28 by 28 pixels in 10 classes"):
+    with pytest.raises(ValueError, match="network: points does not take the images of its data set, or images of 28"):
         networks.load(tmp_path / "runs", "points")
 
 
@@ -92,7 +91,7 @@ def test_a_run_brings_its_normalisation_and_the_names_of_its_classes(tmp_path):
     notes = {"dataset": "fashion-mnist", "normalisation": {"mean": 0.25, "deviation": 0.5}}
     a_run(tmp_path / "runs" / "clothes", [784, 5, 10], notes, loss="hinge")
     trained = networks.load(tmp_path / "runs", "clothes")
-    assert trained.classes == CLOTHES
+    assert trained.form.names == CLOTHES
     assert not trained.certain
     x = np.array([[0.0, 0.25, 1.0]], np.float32)
     np.testing.assert_array_equal(trained.learned(x), [[-0.5, 0.0, 1.5]])

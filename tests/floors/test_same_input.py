@@ -1,0 +1,174 @@
+"""What callers hand over: other orders of bytes, masks, bools, objects. Every floor takes and refuses the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.contract import LABEL_LOSSES, LOSSES, Stage, load_part, load_stage
+from tests.stages import USABLE_STAGES
+
+RNG = np.random.default_rng(6)
+X = RNG.normal(size=(3, 4)).astype("f4")
+LOGITS = RNG.normal(size=(3, 5))
+MASKED = np.ma.masked_greater(np.array([[1.0, 999.0], [3.0, 4.0]]), 100)
+TINY = np.full((2, 2, 4, 4), 1e-30, "f4")
+"""Products of these are below float32's smallest number."""
+
+
+class GivesMasked:
+    """An object that NumPy asks for its array, and that answers with a masked one."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ma.MaskedArray:
+        return MASKED
+
+
+def host(stage: Stage, array: Any) -> np.ndarray:
+    return np.asarray(stage.arrays.to_host(array))
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_big_endian_numbers_are_the_same_numbers(stage: Stage, kind: str) -> None:
+    big = X.astype(f">{kind}")
+    np.testing.assert_array_equal(host(stage, stage.arrays.asarray(big)), X)
+    weights, bias = RNG.normal(size=(4, 5)).astype(f">{kind}"), np.zeros(5, f">{kind}")
+    of_big = stage.dense.Dense(weights, bias).forward(stage.arrays.asarray(big, f"float{8 * int(kind[1])}"))
+    native = stage.dense.Dense(weights.astype(kind), bias.astype(kind))
+    of_native = native.forward(stage.arrays.asarray(X.astype(kind), f"float{8 * int(kind[1])}"))
+    np.testing.assert_array_equal(host(stage, of_big), host(stage, of_native))
+
+
+@pytest.mark.parametrize("name", ["matmul", "leaky_relu", "softmax_cross_entropy", "average_pool2d", "conv2d"])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_operations_take_big_endian_arrays(name: str, kind: str) -> None:
+    """The floors whose arrays are NumPy's: an operation is handed such an array without asarray before it."""
+    images, kernels = RNG.normal(size=(1, 1, 4, 4)).astype(kind), RNG.normal(size=(1, 1, 2, 2)).astype(kind)
+    calls: dict[str, Callable[[Any, Callable[[np.ndarray], np.ndarray]], Any]] = {
+        "matmul": lambda stage, order: stage.matmul.matmul(order(X.astype(kind)), X.T.astype(kind).copy()),
+        "leaky_relu": lambda stage, order: stage.activations.leaky_relu(order(X.astype(kind))),
+        "softmax_cross_entropy": lambda stage, order: stage.losses.softmax_cross_entropy(
+            order(X.astype(kind)), order(np.array([0, 1, 3]))
+        ),
+        "average_pool2d": lambda stage, order: stage.pooling.average_pool2d(order(images), 2),
+        "conv2d": lambda stage, order: stage.convolution.conv2d(order(images), order(kernels), np.zeros(1, kind)),
+    }
+    for each in USABLE_STAGES[1:3]:
+        stage = load_stage(each)
+        expected = calls[name](stage, lambda array: array)
+        got = calls[name](stage, lambda array: array.astype(array.dtype.newbyteorder(">")))
+        np.testing.assert_array_equal(got, expected)
+        assert np.asarray(got).dtype.isnative
+
+
+@pytest.mark.parametrize("name", LABEL_LOSSES)
+@pytest.mark.parametrize("kind", ["u1", "i2", "u8", ">i8", ">u4"])
+def test_labels_are_whole_numbers_of_any_width(stage: Stage, name: str, kind: str) -> None:
+    scores, labels = stage.arrays.asarray(LOGITS, "float64"), np.array([4, 0, 2])
+    for function in (getattr(stage.losses, name), getattr(stage.losses, f"{name}_backward")):
+        got, expected = function(scores, labels.astype(kind)), function(scores, labels)
+        np.testing.assert_array_equal(host(stage, got), host(stage, expected))
+
+
+@pytest.mark.parametrize("name", LABEL_LOSSES)
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([True, False, True]),
+        [True, False, True],
+        [True, 2, 0],
+        [2, np.True_, 0],
+        np.array([1, 0, 2], object),
+        np.array([1.0, 0.0, 2.0]),
+        ["1", "0", "2"],
+    ],
+    ids=["bool", "bools", "a bool among numbers", "NumPy's bool among numbers", "object", "float", "text"],
+)
+def test_labels_that_are_no_whole_numbers_are_refused(stage: Stage, name: str, labels: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name}: labels must be whole numbers, got "):
+        getattr(stage.losses, name)(stage.arrays.asarray(LOGITS, "float64"), labels)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        MASKED,
+        np.ma.array([[1.0, 2.0]]),
+        list(MASKED),
+        tuple(MASKED),
+        [[1.0, 2.0], MASKED[0]],
+        [[[[np.ma.masked, 1.0]]]],
+        [list(MASKED)],
+        GivesMasked(),
+        [GivesMasked()],
+    ],
+    ids=["array", "nothing hidden", "list", "tuple", "one row", "deep", "list of lists", "object", "list of objects"],
+)
+def test_what_hides_behind_a_mask_is_refused(stage: Stage, values: Any) -> None:
+    expected = "expected real numbers" if stage.number == 1 and "GivesMasked" in str(values) else "lose its mask"
+    with pytest.raises(TypeError, match=expected):
+        stage.arrays.asarray(values)
+
+
+def test_masked_labels_are_refused(stage: Stage) -> None:
+    with pytest.raises(TypeError, match=r"labels: .*lose its mask"):
+        stage.losses.softmax_cross_entropy(stage.arrays.asarray(LOGITS), np.ma.array([1, 2, 3], mask=[0, 1, 0]))
+
+
+@pytest.mark.parametrize("kind", ["u8", "u1", "i4", ">i8", ">u8"])
+def test_indices_of_a_pool_are_whole_numbers_of_any_width(stage: Stage, kind: str) -> None:
+    x = stage.arrays.asarray(RNG.normal(size=(2, 2, 4, 4)))
+    output, indices = stage.pooling.max_pool2d(x, 2)
+    expected = stage.pooling.max_pool2d_backward(output, indices, (2, 2, 4, 4))
+    got = stage.pooling.max_pool2d_backward(output, host(stage, indices).astype(kind), (2, 2, 4, 4))
+    np.testing.assert_array_equal(host(stage, got), host(stage, expected))
+
+
+@pytest.mark.parametrize("kind", ["i8", "u1", "f2", "?"])
+def test_running_statistics_that_would_be_cut_are_refused(stage: Stage, kind: str) -> None:
+    if stage.number == 1:
+        pytest.skip("a list of whole numbers takes a float: nothing is cut")
+    running = np.zeros(4, kind)
+    if stage.number == 4:
+        running = load_part(stage.name, "backend").cuda.to_device(running)
+    ones = stage.arrays.asarray(np.ones(4))
+    with pytest.raises(TypeError, match="running_mean: expected float32 or float64 to change in place, got "):
+        stage.batch_norm.batch_norm(stage.arrays.asarray(X), ones, ones, running, ones, True)
+
+
+class TestWhenNumPyRaises:
+    """After np.seterr(all="raise") every floor gives the numbers that it gave before."""
+
+    @pytest.mark.parametrize("values", [[1e300, 2.0], [1e-300, 2.0]], ids=["too large", "too small"])
+    def test_a_float64_that_float32_has_not(self, stage: Stage, values: list[float]) -> None:
+        with np.errstate(all="raise"):
+            got = host(stage, stage.arrays.asarray(np.array(values), "float32"))
+        assert float(got[0]) in (values[0], np.inf, 0.0)
+
+    @pytest.mark.parametrize("name", LOSSES)
+    def test_losses_of_numbers_too_large_to_square(self, stage: Stage, name: str) -> None:
+        outputs = stage.arrays.asarray(np.array([[1e30, -1e30, 1e-30]], "f4"))
+        answers = np.array([1]) if name in LABEL_LOSSES else stage.arrays.asarray([[1e30, 1e-30, 1.0]])
+        with np.errstate(all="raise"):
+            raised = getattr(stage.losses, name)(outputs, answers)
+            getattr(stage.losses, f"{name}_backward")(outputs, answers)
+        with np.errstate(all="ignore"):
+            assert raised == getattr(stage.losses, name)(outputs, answers)
+
+    def test_products_too_small_for_float32(self, stage: Stage) -> None:
+        arrays, images = stage.arrays.asarray, stage.arrays.asarray(TINY)
+        matrix, ones = arrays(TINY[0, 0]), arrays(np.ones(2))
+        with np.errstate(all="raise"):
+            for rung in (*stage.matmul.LADDER.values(), stage.matmul.matmul_tn, stage.matmul.matmul_nt):
+                rung(matrix, matrix)
+            for rung in stage.convolution.CONVOLUTION_LADDER.values():
+                output = rung(images, images, ones)
+            stage.convolution.conv2d_backward(output, images, images)
+            pooled = stage.pooling.average_pool2d(images, 2)
+            stage.pooling.average_pool2d_backward(pooled, TINY.shape, 2)
+            norm = stage.batch_norm.BatchNorm(ones, ones)
+            norm.backward(norm.forward(images, training=True))
+            dense = stage.dense.Dense(matrix, arrays(np.ones(4)))
+            dense.backward(dense.forward(matrix))
