@@ -21,7 +21,7 @@ import numpy as np
 
 from shared.optimizer_base import OptimizerBase
 
-from .arrays import Array
+from .arrays import Array, ieee
 from .optimizer_state import OptimizerState
 
 
@@ -41,6 +41,7 @@ class SGD(OptimizerBase):
     buffer_names: ClassVar = ("velocity",)
     memory: ClassVar = OptimizerState
 
+    @ieee
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
         self._state.begin_step(parameters, gradients)
@@ -74,6 +75,7 @@ class RMSProp(OptimizerBase):
     buffer_names: ClassVar = ("square_average",)
     memory: ClassVar = OptimizerState
 
+    @ieee
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
         self._state.begin_step(parameters, gradients)
@@ -110,6 +112,7 @@ class Adam(OptimizerBase):
     buffer_names: ClassVar = ("first_moment", "second_moment")
     memory: ClassVar = OptimizerState
 
+    @ieee
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
         t = self._state.begin_step(parameters, gradients)

@@ -232,8 +232,9 @@ def test_gradients_are_the_callers_to_keep(floor: Stage) -> None:
 @pytest.mark.parametrize("form", [SMALL, [30, 4, 3]], ids=["layered", "dense"])
 def test_a_copy_of_a_network_trains_apart(floor: Stage, form: Any) -> None:
     network = floor.network.Network(form, dtype="float64")
-    other = copy.deepcopy(network)
     x, y = batch(4, (30,))
+    network.forward(own(floor, x))
+    other = copy.deepcopy(network)
     other.train_step(own(floor, x), y, floor.optimizers.SGD(0.1))
     fresh = floor.network.Network(form, dtype="float64")
     assert all(

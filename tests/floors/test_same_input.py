@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.contract import LABEL_LOSSES, LOSSES, Stage, load_part, load_stage
+from shared.contract import LABEL_LOSSES, LOSSES, OPTIMIZERS, Stage, load_part, load_stage
 from tests.stages import USABLE_STAGES
 
 RNG = np.random.default_rng(6)
@@ -172,3 +172,15 @@ class TestWhenNumPyRaises:
             norm.backward(norm.forward(images, training=True))
             dense = stage.dense.Dense(matrix, arrays(np.ones(4)))
             dense.backward(dense.forward(matrix))
+
+    @pytest.mark.parametrize("name", OPTIMIZERS)
+    def test_steps_too_small_and_too_large_for_float32(self, stage: Stage, name: str) -> None:
+        def stepped(errors: Any) -> np.ndarray:
+            optimizer = getattr(stage.optimizers, name)(1e-3, weight_decay=0.1)
+            p = stage.arrays.asarray(np.array([[1e-44, 1.0, 1e30]], "f4"))
+            with np.errstate(all=errors):
+                for _ in range(2):
+                    optimizer.step([p], [stage.arrays.asarray(np.array([[1e-40, 1e-30, 1e30]], "f4"))])
+            return host(stage, p)
+
+        np.testing.assert_array_equal(stepped("raise"), stepped("ignore"))
