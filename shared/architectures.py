@@ -143,11 +143,6 @@ class Architecture:
         is_mlp = len(sizes) > 1 and mlp(sizes, activation, dropout).layers == layers
         return Stack(sizes, activation, dropout) if is_mlp else None
 
-    def as_layer_sizes(self) -> tuple[list[int], str] | None:
-        """(layer sizes, activation) of an `mlp` without dropout, else None."""
-        stack = self.as_mlp()
-        return None if stack is None or stack.dropout else (stack.sizes, stack.activation)
-
     def check_activation(self, given: str) -> None:
         """ValueError for an activation that was given to a Network beside this architecture, which names its own.
 

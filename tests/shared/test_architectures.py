@@ -10,6 +10,7 @@ from shared.architectures import (
     DEEPEST_NESTING,
     NAMED,
     Architecture,
+    Stack,
     fashion_cnn,
     lenet5,
     mlp,
@@ -149,17 +150,15 @@ def test_dropout_may_be_nothing_but_no_impossible_rate():
 
 
 def test_dense_stacks_are_recognised():
-    assert mlp([784, 128, 10], "tanh").as_layer_sizes() == ([784, 128, 10], "tanh")
-    assert mlp([4, 2]).as_layer_sizes() == ([4, 2], "relu")
-    assert Architecture((1, 2, 2), (Flatten(), Dense(3), Activate("relu"), Dense(2))).as_layer_sizes() == (
-        [4, 3, 2],
-        "relu",
-    )
+    assert mlp([784, 128, 10], "tanh").as_mlp() == Stack([784, 128, 10], "tanh", 0.0)
+    assert mlp([4, 2]).as_mlp() == Stack([4, 2], "relu", 0.0)
+    flat = Architecture((1, 2, 2), (Flatten(), Dense(3), Activate("relu"), Dense(2)))
+    assert flat.as_mlp() == Stack([4, 3, 2], "relu", 0.0)
     mixed = (Dense(3), Activate("relu"), Dense(3), Activate("tanh"), Dense(2))
     ending = (Dense(3), Activate("relu"))
     for layers in (mixed, ending, (Dense(3), Dense(2)), (Dense(3), BatchNorm(), Dense(2))):
-        assert Architecture((4,), layers).as_layer_sizes() is None
-    assert lenet5().as_layer_sizes() is None
+        assert Architecture((4,), layers).as_mlp() is None
+    assert lenet5().as_mlp() is None
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ ROOT = Path(names.__file__).parents[1]
 NOT_IN_THE_BROWSER: set[str] = set()
 """Activations that the pages without a server do not compute; the playground does not offer them."""
 
-OTHERS_TO_COME = ("stage4_numba_cuda/",)
-
 
 @pytest.mark.parametrize(
     ("enumeration", "expected"),
@@ -57,7 +55,7 @@ def test_no_python_file_has_a_list_of_its_own() -> None:
         if isinstance(node, ast.Tuple | ast.List)
         and frozenset(e.value if isinstance(e, ast.Constant) else None for e in node.elts) in lists
     ]
-    assert [path for path in copies if not path.startswith(OTHERS_TO_COME)] == ["shared/names.py"] * len(lists)
+    assert copies == ["shared/names.py"] * len(lists)
 
 
 def test_an_unknown_name_is_refused_with_the_choices() -> None:
