@@ -1,13 +1,14 @@
-"""What a network is on every floor: its arguments, its architecture, the checks of what comes in, the order of calls.
+"""What a network is on every stage: its arguments, its architecture, the checks of what comes in, the order of calls.
 
     outputs, forward         check x and the masks, then the stage's `_forward`
     loss                     the same, then the loss
-    gradients, train_step    check x, y and the masks, then the stage's `_step`: forward, loss, backward, optimizer
+    gradients, train_step    `_checked_step`: check x, y and the masks, then the stage's `_step` (forward, loss,
+                             backward, optimizer); stages 3 and 4 take a faster plan there
     predict                  the stage's `_classes` of the last outputs
 
 The mathematics is in the stages. A stage derives its `Network` from `NetworkBase` and gives
 
-    losses, kinds      its room of losses, and its class for each kind of layer
+    losses, kinds      its module of losses, and its class for each kind of layer
     _asarray           numbers as its own array, for parameters and running statistics
     _forward, _step    the passes
     _classes           the class of each row of outputs
@@ -62,7 +63,7 @@ class NetworkBase:
     """
 
     losses: Any
-    """The stage's room of losses: for each name the loss, and `{name}_backward`."""
+    """The stage's module of losses: for each name the loss, and `{name}_backward`."""
 
     kinds: ClassVar[Mapping[type[Any], type[Any]]]
     """The stage's class for each kind of layer in shared.layers.
@@ -319,7 +320,7 @@ class NetworkBase:
 
     def _put_back(self, array: Array, values: Array) -> None:
         """Write the values that a running statistic had before."""
-        if array.flags.writeable:  # one that is not was the error, and holds what it held
+        if array.flags.writeable:  # one that may not be written raised the error, before anything changed it
             array[...] = values
 
     # ---- the checks of what comes in

@@ -74,7 +74,13 @@ class OptimizerBase:
             value = _checked(name, value)
         if name == "momentum" and value and hasattr(self, "_state") and not self._state.names:
             raise ValueError(f"momentum: was 0 when this SGD was made and is {value} now; make a new SGD")
-        if name == "nesterov" and value and not self.momentum:  # type: ignore[attr-defined]  # only SGD has both
+        if name == "nesterov":
+            if value not in (True, False):
+                raise TypeError(f"nesterov: expected True or False, got {value!r}")
+            value = bool(value)
+        # only SGD has both
+        momentum = value if name == "momentum" else getattr(self, "momentum", 0.0)
+        if (value if name == "nesterov" else getattr(self, "nesterov", False)) and not momentum:
             raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
         super().__setattr__(name, value)
 
@@ -188,7 +194,7 @@ class StateBase:
             raise ValueError(f"load_state: steps: expected a whole number of at least 0, got {steps!r}")
         if not isinstance(buffers, Mapping):
             raise ValueError(f"load_state: buffers: expected lists of arrays by name, got {type(buffers).__name__}")
-        if buffers and set(buffers) != set(self.names):
+        if (buffers or int(steps)) and set(buffers) != set(self.names):  # the first step makes them
             raise ValueError(
                 f"load_state: expected buffers {sorted(self.names)}, got {sorted(map(str, buffers))}: "
                 "this state is another optimizer's"
@@ -213,9 +219,13 @@ def _checked(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected a number, got {value!r}")
     interval = RANGES[name]
-    if not interval.least <= float(value) < interval.end:
-        raise ValueError(f"{name}: expected {interval.words}, got {value}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        number = math.inf
+    if not interval.least <= number < interval.end:
+        raise ValueError(f"{name}: expected {interval.words}, got {number}")
+    return number
 
 
 def _is_count(value: Any) -> bool:

@@ -1,8 +1,8 @@
-"""Activations: functions of y = xW + b that are no straight lines. Without them a stack of layers equals one layer.
+"""Activations: functions between layers. All but identity are no straight lines: else a stack of layers equals one.
 
 Every function stands beside its derivative. z is the input, (batch, features); output is the result of
 the forward pass; grad_output is dL/doutput, the same shape as output. Each backward returns
-dL/dz. Comparisons are written so that NaN fails them and passes on, as it does in PyTorch.
+dL/dz. A NaN in z comes out as NaN, as it does in PyTorch.
 """
 
 import math
@@ -31,7 +31,7 @@ def relu(z: Matrix) -> Matrix:
 
 
 def relu_backward(grad_output: Matrix, z: Matrix, output: Matrix) -> Matrix:
-    """The gradient passes where z was positive. Elsewhere it is 0: at z = 0, and an infinite gradient, too."""
+    """The gradient passes where z was positive. Where z <= 0 the result is 0, even if the gradient is infinite."""
     check_same_shape("relu_backward", grad_output=grad_output, z=z, output=output)
     return [
         [0.0 if v <= 0.0 else g for g, v in zip(g_row, z_row, strict=True)]

@@ -30,7 +30,7 @@ class Dense:
         self._x: Matrix | None = None
 
     def forward(self, x: Matrix) -> Matrix:
-        """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x for `backward`."""
+        """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x itself, no copy, for `backward`."""
         check_dense_input(matrix_shape("Dense.forward: x", x), (self.in_features, self.out_features))
         self._x = x
         return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]

@@ -7,8 +7,16 @@ dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before
 keeps dL/d(its weights), and at the end the optimizer moves the weights against them. The list of layers is the graph:
 each layer keeps from its `forward` what its `backward` needs.
 
-`train_step`, which calls `_step` below, is in shared/network_base.py, and so are all checks of arguments. There the
-architecture and the name of the loss become `self.layers`, `self._loss` and `self._loss_backward`.
+The way of a gradient from the loss to the first weight:
+
+    Network.train_step      in shared/network_base.py: checks x and y, and calls `_step`
+    Network._step           the loss's own derivative: dL/doutputs
+    backward                through the layers in reverse, each with its `backward`
+    Dense.backward          dL/dW = xᵀ dL/dy, kept as `grad_weights`, and dL/dx for the layer before
+    optimizer.step          moves each of `parameters` against its own of `layer_gradients`
+
+shared/layers.py describes layers, such as Dense(10); the classes in `kinds` below compute them, and `self.layers` holds
+those. NetworkBase makes them from the architecture, and finds `self._loss` and its derivative by their name.
 """
 
 from __future__ import annotations
@@ -61,7 +69,8 @@ def backward(layers: Sequence[Any], grad: Array) -> Array:
 
 
 class ResidualBlock:
-    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
+    """parts(x) + x: a small network inside. x is used twice, so its gradient is the sum of two: through the parts, and
+    through the shortcut."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
@@ -106,7 +115,7 @@ class Network(NetworkBase):
         """
         outputs = self._forward(x, masks, training=True)[-1]  # (batch, classes)
         loss: float = self._loss(outputs, y)  # such as losses.softmax_cross_entropy
-        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, outputs)
         first, *others = self.layers
         grad = backward(others, grad)  # dL/d(output of the first layer)
         if isinstance(first, Dense | Conv2d):

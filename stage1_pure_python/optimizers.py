@@ -1,6 +1,6 @@
 """How the parameters move once their gradients are known.
 
-    SGD        p -= learning_rate * gradient, optionally with momentum: a running sum of gradients
+    SGD        p -= learning_rate * gradient, optionally with momentum: a sum of gradients in which older ones fade
     RMSProp    each parameter's step is divided by the running size of its own gradient
     Adam       momentum and RMSProp together, both corrected for having started at zero
 
@@ -77,7 +77,7 @@ class RMSProp(OptimizerBase):
             for i in range(len(p)):
                 slope = g[i] + self.weight_decay * p[i] if self.weight_decay else g[i]
                 s[i] = self.alpha * s[i] + (1.0 - self.alpha) * slope * slope
-                p[i] -= self.learning_rate * _divide(slope, math.sqrt(s[i]) + self.epsilon)
+                p[i] -= self.learning_rate * _divide(slope, _root(s[i]) + self.epsilon)
 
         self._state.for_each_row(update, parameters, gradients)
 
@@ -111,9 +111,14 @@ class Adam(OptimizerBase):
                 slope = g[i] + self.weight_decay * p[i] if self.weight_decay else g[i]
                 m[i] = self.beta1 * m[i] + (1.0 - self.beta1) * slope
                 v[i] = self.beta2 * v[i] + (1.0 - self.beta2) * slope * slope
-                p[i] -= step_size * _divide(m[i], math.sqrt(v[i]) / root_correction + self.epsilon)
+                p[i] -= step_size * _divide(m[i], _root(v[i]) / root_correction + self.epsilon)
 
         self._state.for_each_row(update, parameters, gradients)
+
+
+def _root(a: float) -> float:
+    """The square root as IEEE takes it, where Python would raise for a number below 0."""
+    return math.sqrt(a) if a >= 0.0 else math.nan
 
 
 def _divide(a: float, b: float) -> float:

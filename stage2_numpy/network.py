@@ -66,7 +66,7 @@ def backward(layers: Sequence[Any], grad: Any, way: Pass, needs_grad_input: bool
 
 
 class ResidualBlock:
-    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
+    """parts(x) + x: a small network inside. The gradient is the sum of two: through the parts, and the shortcut."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts

@@ -61,7 +61,7 @@ def backward(layers: Sequence[Any], grad: Array) -> Array:
 
 
 class ResidualBlock:
-    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
+    """parts(x) + x: a small network inside. The gradient is the sum of two: through the parts, and the shortcut."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
@@ -105,7 +105,10 @@ class Network(NetworkBase):
         return forward(self.layers, x, training, None if masks is None else iter(masks))
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
-        """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
+        """One step of training: forward, loss, backward, and then the optimizer moves the parameters.
+
+        This is the way to read; `train_step` takes the plan in its place (`_checked_step` below).
+        """
         outputs = self._forward(x, masks, training=True)[-1]
         loss: float = self._loss(outputs, y)
         grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)

@@ -231,3 +231,40 @@ def test_a_ragged_gradient_is_refused_before_anything_moves(stage: Stage) -> Non
     with pytest.raises((TypeError, ValueError), match=r"^step: "):
         stage.optimizers.SGD(0.1).step([first, second], [stage.arrays.asarray([1.0]), [[1.0, 2.0], [3.0]]])
     assert float(stage.arrays.to_host(first)[0]) == 0.5
+
+
+def test_a_state_of_steps_without_buffers_is_not_for_an_optimizer_that_has_some(stage: Stage) -> None:
+    plain = stage.optimizers.SGD(0.1)
+    parameters, gradients = ([stage.arrays.asarray(values)] for values in ([[1.0, 2.0]], [[0.5, 0.5]]))
+    plain.step(parameters, gradients)
+    for other in (stage.optimizers.Adam(0.1), stage.optimizers.RMSProp(0.1), stage.optimizers.SGD(0.1, momentum=0.9)):
+        with pytest.raises(ValueError, match=r"load_state: expected buffers .*, got \[\]: this state is another"):
+            other.load_state(plain.state())
+        other.load_state({"steps": 0, "buffers": {}})  # before the first step there are none
+
+
+def test_nesterov_is_true_or_false_and_keeps_its_momentum(stage: Stage) -> None:
+    optimizer = stage.optimizers.SGD(0.1, momentum=0.9, nesterov=True)
+    with pytest.raises(ValueError, match="nesterov: needs a momentum above 0, got momentum 0"):
+        optimizer.momentum = 0.0
+    assert optimizer.momentum == 0.9
+    for value in ("no", None, 2):
+        with pytest.raises(TypeError, match=f"nesterov: expected True or False, got {value!r}"):
+            stage.optimizers.SGD(0.1, 0.9, value)
+    optimizer.nesterov = False
+    optimizer.momentum = 0.0
+
+
+def test_a_learning_rate_beyond_all_floats_is_refused(stage: Stage) -> None:
+    with pytest.raises(ValueError, match="learning_rate: expected a finite number of at least 0, got inf"):
+        stage.optimizers.SGD(10**400)
+
+
+def test_a_negative_second_moment_gives_nan_as_the_arithmetic_says(stage: Stage) -> None:
+    optimizer = stage.optimizers.Adam(0.1)
+    buffers = {name: [stage.arrays.asarray([[-1.0]])] for name in ("first_moment", "second_moment")}
+    optimizer.load_state({"steps": 1, "buffers": buffers})
+    parameters = [stage.arrays.asarray([[1.0]])]
+    with np.errstate(invalid="ignore"):
+        optimizer.step(parameters, [stage.arrays.asarray([[0.0]])])
+    assert np.isnan(host(stage, parameters[0])).all()

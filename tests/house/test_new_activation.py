@@ -111,7 +111,7 @@ EDITS = {
         ('    "softmax": (5, 4)', '    "softplus": (6, 3),\n    "softmax": (5, 4)'),
     ],
     "stage1_pure_python/activations.py": [("\n\ndef softmax(z", f"\n\n{STAGE_1}def softmax(z")],
-    "stage2_numpy/activations.py": [("\n\ndef softmax(z", f"\n\n{STAGE_2}def softmax(z")],
+    "stage2_numpy/activations.py": [("\n\n@ieee\ndef softmax(z", f"\n\n{STAGE_2}@ieee\ndef softmax(z")],
     "stage3_c/activations.py": [("\n\ndef softmax(z", f"\n\n{LATER_STAGES}def softmax(z")],
     "stage3_c/csrc/activations.c": [
         ("/* exp(z) / sum of exp(z) over each row", f"{C}/* exp(z) / sum of exp(z) over each row"),
