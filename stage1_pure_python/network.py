@@ -3,20 +3,18 @@
     x -> layer 1 -> layer 2 -> … -> outputs -> loss
 
 `forward` takes x through the layers in order. `backward` takes dL/doutputs through them in reverse: each layer turns
-dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. On the way every layer with weights
-keeps dL/d(its weights), and at the end the optimizer moves the weights against them. The list of layers is the graph:
+dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. The list of layers is the graph:
 each layer keeps from its `forward` what its `backward` needs.
 
 The way of a gradient from the loss to the first weight:
 
     Network.train_step      in shared/network_base.py: checks x and y, and calls `_step`
     Network._step           the loss's own derivative: dL/doutputs
-    backward                through the layers in reverse, each with its `backward`
-    Dense.backward          dL/dW = xᵀ dL/dy, kept as `grad_weights`, and dL/dx for the layer before
+    backward                through the layers in reverse
+    Dense.backward          dL/dW = xᵀ dL/dy, kept as `grad_weights`, and dL/dx for the layer before it
     optimizer.step          moves each of `parameters` against its own of `layer_gradients`
 
-shared/layers.py describes layers, such as Dense(10); the classes in `kinds` below compute them, and `self.layers` holds
-those. NetworkBase makes them from the architecture, and finds `self._loss` and its derivative by their name.
+shared/layers.py describes layers, such as Dense(10); the classes in `kinds` compute them, and `self.layers` has those.
 """
 
 from __future__ import annotations
@@ -69,8 +67,7 @@ def backward(layers: Sequence[Any], grad: Array) -> Array:
 
 
 class ResidualBlock:
-    """parts(x) + x: a small network inside. x is used twice, so its gradient is the sum of two: through the parts, and
-    through the shortcut."""
+    """parts(x) + x. x is used twice, so its gradient is the sum of two: through the parts, and past them."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
