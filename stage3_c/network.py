@@ -159,14 +159,19 @@ class Network(NetworkBase):
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
         self._plan = None
-        self._as_built = (self.architecture, self.dtype, *self.layer_sizes, *self.layers)
+        self._as_built = self._what_plans_are_made_from()
 
     def _check_as_built(self) -> None:
-        """ValueError if what the plan's sizes come from was changed: C would read and write past its memory."""
-        if (self.architecture, self.dtype, *self.layer_sizes, *self.layers) != self._as_built:
+        """ValueError if what the plan comes from was changed: C would read and write past its memory, or a step would
+        compute another loss than `loss`."""
+        if self._what_plans_are_made_from() != self._as_built:
             raise ValueError(
-                "Network: its architecture, dtype, layer_sizes or layers were changed; make a new network with these"
+                "Network: its architecture, activation, dtype, loss_name, layer_sizes or layers were changed; "
+                "make a new network with these"
             )
+
+    def _what_plans_are_made_from(self) -> tuple[Any, ...]:
+        return (self.architecture, self.activation, self.dtype, self.loss_name, *self.layer_sizes, *self.layers)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes a plan of its own: this one holds addresses."""

@@ -13,11 +13,11 @@ To the kernels (kernels/batch_norm.py) an array of any of the two shapes is (N, 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from shared.layers import normalisation_numbers
 from shared.plain_arrays import float_dtype
 from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
 
@@ -83,7 +83,7 @@ def batch_norm(
     if training:
         _check_changeable(running)
     vectors = _checked_channels(x, {"gamma": gamma, "beta": beta, **running})
-    momentum, epsilon = _checked_numbers("batch_norm", momentum, epsilon)
+    momentum, epsilon = normalisation_numbers(momentum, epsilon)
     if training:
         check_count(x.shape)
         _check_apart({"x": x, **vectors}, running)
@@ -137,7 +137,7 @@ class BatchNorm:
         self.running_var: Array = _vector_like(
             "running_var", np.ones(channels) if running_var is None else running_var, self.gamma
         )
-        self.momentum, self.epsilon = _checked_numbers("BatchNorm", momentum, epsilon)
+        self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Array = zeros(channels, dtype)
         self.grad_beta: Array = zeros(channels, dtype)
         self._saved: Saved | None = None
@@ -319,14 +319,3 @@ def _vector_like(name: str, values: Any, gamma: Array) -> Array:
     vector = as_vector(f"BatchNorm: {name}", asarray(values, gamma.dtype.name))
     check_same("BatchNorm", gamma=gamma.shape, **{name: vector.shape})
     return copy(vector)
-
-
-def _checked_numbers(function: str, momentum: Any, epsilon: Any) -> tuple[float, float]:
-    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
-    return float(momentum), float(epsilon)

@@ -187,8 +187,8 @@ class Network(NetworkBase):
         return self._trained
 
     def normalisations(self) -> list[tuple[float, float]]:
-        """(momentum, epsilon) of each batch normalisation."""
-        return [(part.momentum, part.epsilon) for part in self._normalising]
+        """(momentum, epsilon) of each batch normalisation. They may be set between two calls, and are checked here."""
+        return [kinds_of_layers.normalisation_numbers(part.momentum, part.epsilon) for part in self._normalising]
 
     def addresses(self) -> tuple[int, ...]:
         """Where parameters, gradients and running statistics lie, as of the latest `check_unchanged`: the same tuple as

@@ -21,7 +21,7 @@ import numpy as np
 from groundup.kernels.image_launching import OF_IMAGES
 from groundup.kernels.launches import Launch, catch
 from shared.contract import load_part
-from shared.names import LABEL_LOSSES, LOSSES
+from shared.names import DTYPES, LABEL_LOSSES, LOSSES
 
 STAGE = "stage4_numba_cuda"
 activations, arrays, dense, dropout, gather, grids = (
@@ -64,8 +64,8 @@ def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtyp
         raise ValueError(f"only the emulator traces launches, and stage 4 runs on {BACKEND.name} in this process")
     if min(size) < 1:
         raise ValueError(f"size: expected whole numbers of at least 1, got {size}")
-    if dtype not in arrays.DTYPES:
-        raise ValueError(f"dtype: expected one of {', '.join(arrays.DTYPES)}, got {dtype!r}")
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
     global _random
     _random = np.random.default_rng(SEED)
     rung, _, form = name.partition(":")

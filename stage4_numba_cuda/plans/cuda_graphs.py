@@ -113,7 +113,7 @@ def copy_on_device(source: Array, target: Array, stream: Any) -> None:
     numba-cuda's copy_to_device slices both arrays first, which was most of the host's part of a step: 96 of the 124 ms
     that 300 steps took under a profiler (NVIDIA H200, 2026-11-26).
     """
-    if not available() or not source.is_c_contiguous():
+    if BACKEND.name != "gpu" or not source.is_c_contiguous():
         target.copy_to_device(source.reshape(target.shape), stream=stream)
         return
     from cuda.bindings import driver

@@ -50,7 +50,7 @@ def test_a_resident_run_of_stage_4_has_what_the_contract_promises() -> None:
     assert parameters(own) == parameters(contract.ResidentNetwork.resident)
     stage = contract.load_stage("4")
     network, optimizer = stage.network.Network([3, 2], dtype="float64"), stage.optimizers.SGD(0.1)
-    run = network.resident(np.ones((4, 3), np.float32), np.array([0, 1, 1, 0]), optimizer, 2, 0.0, 0)
+    run = network.resident(np.ones((4, 3), np.float32), np.array([0, 1, 1, 0]), optimizer, 2, 0)
     assert run.interval >= 1
     for name in ("begin_epoch", "prefetch", "take"):
         assert parameters(getattr(type(run), name)) == parameters(getattr(contract.ResidentRun, name))

@@ -100,8 +100,8 @@ def opened(path: Path, name: str) -> Trained:
 
     Raises ValueError for one that takes no images of a data set, CheckpointError for a damaged file.
     """
-    version = str(path.stat().st_mtime_ns)
     checkpoint = load_checkpoint(path)
+    version = str(path.stat().st_mtime_ns)
     notes = checkpoint.about_run.get("notes")
     notes = notes if isinstance(notes, Mapping) else {}
     about = {"stage": checkpoint.stage, "progress": checkpoint.about_run}

@@ -55,9 +55,14 @@ class Found:
     language: str
 
 
+BASES = {"network": ("network_base", "NetworkBase"), "optimizers": ("optimizer_base", "OptimizerBase")}
+"""File of a stage -> file in shared and class there, which has the methods that are the same on every stage."""
+
+
 @cache
 def python(stage: str, file: str, name: str, language: str = "python") -> Found | None:
-    """A function of a floor's file; None where the floor has none of that name. file: without .py"""
+    """A function of a floor's file, or a method of the class from which its class is derived; None where there is none
+    of that name. file: without .py"""
     path = _path(stage, file)
     text = _text(path)
     if text is None:
@@ -65,6 +70,10 @@ def python(stage: str, file: str, name: str, language: str = "python") -> Found 
     try:
         place = find(text, name, path)
     except FunctionMissing:
+        kind, _, method = name.rpartition(".")
+        if kind and file in BASES and stage != "shared":
+            base, base_kind = BASES[file]
+            return python("shared", base, f"{base_kind}.{method}", language)
         return None
     return Found(name, path, place.first, dedented(function_text(text, place)), language)
 

@@ -1,7 +1,6 @@
 """`groundup learn answer`, `cases`, and what the other commands do with a detective exercise."""
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from tests.groundup.course.course_helpers import new_folder
-from tests.promises.made import MADE
 from tests.stages import REASONS
 
 DOT = course().case("8.d")
@@ -114,23 +112,3 @@ def test_hints_skip_and_reset_take_a_case_and_leave_the_current_task(
     assert "sum0 = a[i] * b[i];" in learner.text(DOT.file)
     assert run("next") == 0
     assert "now: 1.1" in capsys.readouterr().out
-
-
-def test_a_folder_of_an_earlier_version_gets_the_cases_and_keeps_its_progress(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with tarfile.open(MADE / "course.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    folder = str(tmp_path / "course")
-    assert run("--folder", folder, "cases") == 0
-    assert "begun" not in capsys.readouterr().out
-    assert run("--folder", folder, "check", "9.d") == 2
-    assert "groundup learn start brings back" in capsys.readouterr().err
-    assert run("--folder", folder, "start") == 0
-    shown = capsys.readouterr().out
-    assert "nothing was missing" not in shown
-    assert f"new in detective/: {len(course().cases)} detective exercises" in shown
-    assert (tmp_path / "course" / DOT.file).is_file()
-    (tmp_path / "course" / DOT.file).unlink()
-    assert run("--folder", folder, "start") == 0
-    assert f"written: {DOT.file}" in capsys.readouterr().out

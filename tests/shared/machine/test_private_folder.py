@@ -165,7 +165,7 @@ def test_a_library_of_stage_3_in_a_folder_of_another_is_built_again(tmp_path):
     folder.mkdir(mode=0o700)
     (folder / build.LIBRARY).write_bytes(b"library")
     record = {"sha256": hashlib.sha256(b"library").hexdigest(), "command": [], "path": "", "version_text": ""}
-    (folder / build.RECORD).write_text(json.dumps(record | {"options": [], "flags": []}))
+    (folder / build.RECORD).write_text(json.dumps(record | {"options": [], "flags": [], "fast_math": False}))
     for path in folder.iterdir():
         path.chmod(0o600)
     assert build.find_built(folder) is not None

@@ -68,9 +68,10 @@ def test_a_damaged_line_is_no_record(line: str) -> None:
 
 
 def test_strange_values_in_a_line_are_left_out() -> None:
-    strange = {"loss": "<img>", "rate": [1], "weights": {"a": 1}, "gradients": [1, "x", 1e400], "gpu": [[1], 2]}
+    strange = {"loss": "<img>", "rate": [1], "weights": {"a": 1}, "gradients": [1, "x", True], "gpu": [[1], 2]}
     back = read_line(json.dumps({"step": 1, "epoch": 1, "steps": 1, "seconds": 0.5, **strange}))
     assert back == StepRecord(1, 1, None, 1, None, 0.5, gradients=(1.0, None, None))
+    assert read_line('{"step": 1, "epoch": 1, "steps": 1, "seconds": 0.5, "gradients": [1e400]}') is None
 
 
 def test_two_neighbours_become_one_with_the_mean_over_all_their_steps() -> None:

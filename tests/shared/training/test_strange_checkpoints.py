@@ -286,7 +286,7 @@ def layers(number: int, layer: dict[str, Any]) -> dict[str, Any]:
             {"optimizer": {**ABOUT["optimizer"], "buffers": ["m"] * 200_000}},
             "buffers: expected up to 8 different names",
         ),
-        ({"optimizer": {**ABOUT["optimizer"], "steps": 10**400}}, "steps: expected a whole number"),
+        ({"optimizer": {**ABOUT["optimizer"], "steps": 10**400}}, "a number of 401 digits"),
         (
             {"optimizer": {**ABOUT["optimizer"], "hyperparameters": {"a": []}}},
             "hyperparameters: expected a few numbers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -172,9 +173,9 @@ def test_an_unknown_kind_of_row_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
-    for large in ("1e999", "1" + "0" * 400):
+    for large in ("1e999", "1" + "0" * 400):  # 1e999 is named as it stands, a long number by its digits
         text = changed("rows.0.measurement.median", 12345.0).replace("12345.0", large)
-        assert refusal(tmp_path, text) == ": rows[0].measurement.median: expected a number below 1.8e308"
+        assert re.fullmatch(r" is not JSON: .*larger (number )?than a float holds", refusal(tmp_path, text))
 
 
 def test_half_a_character_is_refused(tmp_path: Path) -> None:
