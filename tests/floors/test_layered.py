@@ -201,6 +201,25 @@ def test_an_optimizer_that_fails_leaves_the_running_statistics_as_they_were(floo
         assert np.array_equal(array, values)
 
 
+NO_NUMBERS: list[tuple[Any, type]] = [(float("nan"), ValueError), (None, TypeError), ("a", TypeError)]
+IMPOSSIBLE: dict[str, list[tuple[Any, type]]] = {
+    "epsilon": [(-1.0, ValueError), (0.0, ValueError), *NO_NUMBERS],
+    "momentum": [(2.0, ValueError), (-1.0, ValueError), *NO_NUMBERS],
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_numbers_of_a_normalisation_change_nothing(floor: Stage, name: str) -> None:
+    for value, error in IMPOSSIBLE[name]:
+        network = floor.network.Network(Architecture((3,), (Dense(4), BatchNorm(), Dense(2))), dtype="float64")
+        before = [host(floor, array) for array in (*network.parameters, *network.running_statistics)]
+        setattr(network.layers[1], name, value)
+        with pytest.raises(error, match=f"batch_norm: {name}: expected a .*number.*, got {value!r}"):
+            network.train_step([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]], [0, 1], floor.optimizers.SGD(0.1))
+        for array, old in zip((*network.parameters, *network.running_statistics), before, strict=True):
+            np.testing.assert_array_equal(host(floor, array), old)
+
+
 def test_the_gradients_are_those_of_the_loss_in_training(floor: Stage) -> None:
     network = floor.network.Network(SMALL, dtype="float64", seed=3)
     x, y = batch(5, seed=4)

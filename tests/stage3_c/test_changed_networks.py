@@ -45,7 +45,7 @@ def set_sizes(network: Any) -> None:
     layer.weights, layer.grad_weights = np.ones((1, 300), np.float32), np.ones((1, 300), np.float32)
 
 
-OTHERWISE = "architecture, dtype, layer_sizes or layers were changed; make a new network"
+OTHERWISE = "architecture, activation, dtype, loss_name, layer_sizes or layers were changed; make a new network"
 
 CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "another layer": (lambda n: n.layers.__setitem__(0, Dense(np.ones((64, 300)), np.ones(300))), OTHERWISE),
@@ -55,6 +55,8 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "classes": (lambda n: n.layer_sizes.__setitem__(2, 11), OTHERWISE),
     "architecture": (lambda n: setattr(n, "architecture", STAGE.network.Network([64, 10]).architecture), OTHERWISE),
     "dtype": (lambda n: setattr(n, "dtype", "float64"), OTHERWISE),
+    "loss": (lambda n: setattr(n, "loss_name", "hinge"), OTHERWISE),
+    "activation": (lambda n: setattr(n, "activation", "tanh"), OTHERWISE),
     "unknown dtype": (lambda n: setattr(n, "dtype", "float16"), "unknown dtype 'float16'"),
     "read-only weights": (lambda n: setattr(n.layers[0].weights.flags, "writeable", False), "weights is read-only"),
     "weights of another shape": (

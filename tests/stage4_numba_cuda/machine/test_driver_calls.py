@@ -48,7 +48,7 @@ def test_a_step_is_one_graph_and_one_wait(log: list[str], step: int) -> None:
 @pytest.mark.parametrize("step", [2, 3])
 def test_x_that_is_on_the_device_is_copied_there(log: list[str], step: int) -> None:
     assert after(log, f"x on the device, step {step}") == [
-        *("cuMemcpyDtoDAsync", "cuGraphLaunch 5 nodes, 2 of them copies", "cuStreamSynchronize"),
+        *("cuMemcpyDtoDAsync device to device", "cuGraphLaunch 5 nodes, 2 of them copies", "cuStreamSynchronize"),
     ]
 
 
