@@ -209,6 +209,8 @@ def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"layer_sizes: every size must be a whole number of at least 1, got {size!r} in {sizes}")
+        if size >= LARGEST_SETTING:
+            raise ValueError(f"layer_sizes: every size must be below {LARGEST_SETTING:,}, got {size:,}")
     return sizes
 
 

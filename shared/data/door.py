@@ -22,6 +22,7 @@ import numpy as np
 from shared.architectures import Architecture
 from shared.layers import Shape, shortened
 from shared.plain_arrays import plain_array
+from shared.text import printable
 
 NOTE = "data"
 """The name under which the notes of a checkpoint hold the form of its data set."""
@@ -149,12 +150,16 @@ def square(features: int) -> Shape | None:
 
 
 def check_names(where: str, names: list[str]) -> None:
-    """Raise DataError unless these can be the names of the classes: at least two, all different, none empty or long."""
+    """Raise DataError unless these can be the names of the classes: at least two, all different, none empty or long,
+    and none with characters that do something, such as a line break: tables and figures show them."""
     if not 2 <= len(names) <= MOST_CLASSES:
         raise DataError(f"{where}: expected 2 to {MOST_CLASSES:,} classes, got {len(names):,}")
     strange = next((name for name in names if not 0 < len(name) <= LONGEST_NAME), None)
     if strange is not None or len(set(names)) < len(names):
         raise DataError(f"{where}: expected a different name for each class, got {shortened(names)}")
+    unsafe = next((name for name in names if printable(name) != name or set(name) & set("\t\n\r")), None)
+    if unsafe is not None:
+        raise DataError(f"{where}: expected names in one line of characters that can be printed, got {unsafe!a}")
 
 
 def channels_first(name: str, images: np.ndarray) -> np.ndarray:

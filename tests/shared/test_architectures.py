@@ -223,3 +223,8 @@ def test_the_drawing_has_a_line_for_each_layer_with_its_shape_and_work():
 def test_a_layer_is_described_as_it_is_written():
     assert describe(Conv(6, (5, 3), padding=2)) == "Conv(6, (5, 3), padding=2)"
     assert describe(Residual((BatchNorm(), MaxPool(2)))) == "Residual((BatchNorm(), MaxPool(2)))"
+
+
+def test_a_size_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"layer_sizes: every size must be below 2,147,483,648, got 1,000,000,000,000"):
+        mlp([3, 10**12, 2])
