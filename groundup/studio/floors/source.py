@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -73,7 +73,8 @@ def python(stage: str, file: str, name: str, language: str = "python") -> Found 
         kind, _, method = name.rpartition(".")
         if kind and file in BASES and stage != "shared":
             base, base_kind = BASES[file]
-            return python("shared", base, f"{base_kind}.{method}", language)
+            found = python("shared", base, f"{base_kind}.{method}", language)
+            return None if found is None else replace(found, name=name)
         return None
     return Found(name, path, place.first, dedented(function_text(text, place)), language)
 

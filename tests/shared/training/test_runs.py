@@ -294,7 +294,5 @@ def test_a_checkpoint_with_numbers_that_are_not_finite_is_not_resumed_from(
         )
         name = rf"optimizer\.{kind}\.0"
     save_checkpoint(saved.path, numpy_stage, network, optimizer, saved.about_run)
-    with pytest.raises(
-        CheckpointError, match=rf"cannot be resumed: its tensor {name} holds numbers that are not finite"
-    ):
+    with pytest.raises(CheckpointError, match=rf"tensor {name} holds numbers that are not finite"):
         run(numpy_stage, make(numpy_stage), FULL, tmp_path / "r", resume=True)
