@@ -110,7 +110,7 @@ def replay(executable: Any, stream: Any) -> None:
 def copy_on_device(source: Array, target: Array, stream: Any) -> None:
     """Copy an array of the device into another that has as many numbers of the same dtype.
 
-    numba-cuda's copy_to_device slices both arrays first, which was most of the host's part of a step: 96 of the 124 ms
+    numba-cuda's copy_to_device slices both arrays first, which was most of the host's part of a step: 96 of the 140 ms
     that 300 steps took under a profiler (NVIDIA H200, 2026-11-26).
     """
     if BACKEND.name != "gpu" or not source.is_c_contiguous():

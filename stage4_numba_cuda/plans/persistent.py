@@ -36,8 +36,8 @@ MOST_ROWS = 1024
 
 GAINS_UP_TO = 128
 """Rows of a batch up to which training takes the kernel by itself. On an NVIDIA H200 (2026-11-26) a step of 784-128-10
-took it 11.2 µs with 64 rows, 29.8 with 256 and 100 with 1,024, and the graph 20.7, 26.8 and 56.5: its tiles of one
-block's size give a thread less to do at once than the graph's kernels give theirs."""
+took it 11.2 µs with 64 rows, 29.8 with 256 and 100 with 1,024, and the graph 20.7, 26.8 and 56.5. Between 64 and 256
+nothing was measured."""
 
 CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
 """Rows of the batch that a block computes at a time, best first: what shared memory holds."""
