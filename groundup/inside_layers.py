@@ -45,13 +45,13 @@ class Layered:
         """
         passes, layers = self._passes, self._network.layers
         images = x.astype(self._dtype).reshape(len(x), *self.architecture.input_shape)
-        way = passes.Pass(training=False, masks=None, memory=self._memory)
-        outputs = passes.forward(layers, images, way)
+        this_pass = passes.Pass(training=False, masks=None, memory=self._memory)
+        outputs = passes.forward(layers, images, this_pass)
         grad = np.zeros_like(outputs[-1])
         rows = np.arange(len(x))
         grad[rows, plus] += 1
         grad[rows, minus] -= 1
-        return np.array(passes.backward(layers, grad, way, needs_grad_input=True)).reshape(len(x), -1)
+        return np.array(passes.backward(layers, grad, this_pass, needs_grad_input=True)).reshape(len(x), -1)
 
     def activity(self, x: np.ndarray) -> list[np.ndarray]:
         """For each ReLU at the top level the share of images for which each unit, or channel, is not 0 everywhere."""

@@ -8,10 +8,14 @@
 
 The mathematics is in the stages. A stage derives its `Network` from `NetworkBase` and gives
 
-    losses, kinds      its module of losses, and its class for each kind of layer
+    losses             its module of losses
+    layer_classes      its class for each kind of layer
     _asarray           numbers as its own array, for parameters and running statistics
     _forward, _step    the passes
     _classes           the class of each row of outputs
+
+A layer is described by a dataclass of shared/layers.py, such as Dense(10), and computed by an object of the stage's own
+class, such as stage2_numpy.dense.Dense(weights, bias). Below, `description` is the one, and `layer` the other.
 
 and, where it differs from the default,
 
@@ -41,7 +45,7 @@ Shape = tuple[int, ...]
 
 
 class NetworkBase:
-    """A network: a list of parts, one for each layer of its architecture, and a loss at the end.
+    """A network: a list of layers, as its architecture describes them, and a loss at the end.
 
     layer_sizes: [in_features, hidden, …, out_features], which means the architecture `mlp(layer_sizes, activation)`, or
         an Architecture (shared/architectures.py), whose last layer's output must be (classes,)
@@ -51,7 +55,7 @@ class NetworkBase:
     dtype: "float32" or "float64"; inputs of another dtype are converted
 
     architecture: the network's form as data
-    layers: the parts, one for each layer of the architecture
+    layers: the stage's layers, one for each description in architecture.layers
     layer_sizes: of an `mlp` its sizes; of any other architecture [numbers of one input, classes]
     activation: of an `mlp`; "" for any other architecture, whose layers name their own
     loss_name, dtype: as above
@@ -65,11 +69,11 @@ class NetworkBase:
     losses: Any
     """The stage's module of losses: for each name the loss, and `{name}_backward`."""
 
-    kinds: ClassVar[Mapping[type[Any], type[Any]]]
-    """The stage's class for each kind of layer in shared.layers.
+    layer_classes: ClassVar[Mapping[type[Any], type[Any]]]
+    """The stage's class for each class of description in shared.layers, and what its `__init__` takes:
 
     Conv: (weights, bias, stride, padding); Dense: (weights, bias); BatchNorm: (gamma, beta, running_mean, running_var);
-    Residual: (parts); MaxPool, AveragePool and Activate: (layer); Flatten and Dropout: ()
+    Residual: (layers); MaxPool, AveragePool and Activate: (description); Flatten and Dropout: ()
     """
 
     def __init__(
@@ -127,7 +131,7 @@ class NetworkBase:
         parameters: Sequence[Any],
         running_statistics: Sequence[Any] | None,
     ) -> None:
-        """Check everything and make the parts. A stage that keeps more calls this first, in a `_build` of its own."""
+        """Check everything and make the layers. A stage that keeps more calls this first, in a `_build` of its own."""
         check_name("unknown loss", loss, LOSSES)
         check_dtype("Network", dtype)
         if len(architecture.output_shape) != 1:
@@ -148,18 +152,19 @@ class NetworkBase:
         arrays = self._fitting("parameters", parameters, architecture.parameter_shapes(), names)
         shapes = architecture.running_shapes()
         if running_statistics is None:
+            # mean 0, variance 1, mean 0, …: a list for each batch normalisation's two
             running_statistics = [[float(i % 2)] * channels for i, (channels,) in enumerate(shapes)]
-        names = [f"{('mean', 'variance')[i % 2]} {i // 2 + 1}" for i in range(len(shapes))]
+        names = [f"{('mean', 'variance')[i % 2]} {i // 2 + 1}" for i in range(len(shapes))]  # "mean 1", "variance 1", …
         statistics = self._fitting("running_statistics", running_statistics, shapes, names)
         self._trained: list[Any] = []
-        """The parts with parameters, in order; those in residual blocks, too."""
+        """The layers with parameters, in order; those in residual blocks, too."""
         self._normalising: list[Any] = []
         """Those of them that are batch normalisations."""
         self._places: list[tuple[Any, str]] = []
-        """For each parameter its part, and its attribute there."""
+        """For each parameter its layer, and its attribute there."""
         self._grad_places: list[tuple[Any, str]] = []
         """The same for its gradient."""
-        self.layers = self._parts(architecture.layers, iter(arrays), iter(statistics))
+        self.layers = self._layers_for(architecture.layers, iter(arrays), iter(statistics))
 
     def _fitting(self, what: str, values: Any, shapes: Sequence[Shape], names: Sequence[str]) -> list[Array]:
         """The values as arrays, or an error that names the first one that does not fit."""
@@ -173,47 +178,50 @@ class NetworkBase:
                 raise ValueError(f"{what}: {name} is {self._shape(array)}, expected {shape}")
         return arrays
 
-    def _parts(
-        self, chosen: Sequence[layers.Layer], parameters: Iterator[Array], statistics: Iterator[Array]
+    def _layers_for(
+        self, descriptions: Sequence[layers.Layer], parameters: Iterator[Array], statistics: Iterator[Array]
     ) -> list[Any]:
-        """The parts for these layers, each with the next of the parameters and running statistics."""
-        parts = []
-        for layer in chosen:
-            kind = self.kinds[type(layer)]
-            if isinstance(layer, layers.Conv):
-                part = kind(next(parameters), next(parameters), layer.stride, layer.padding)
-            elif isinstance(layer, layers.Dense):
-                part = kind(next(parameters), next(parameters))
-            elif isinstance(layer, layers.BatchNorm):
-                part = kind(next(parameters), next(parameters), next(statistics), next(statistics))
-                self._normalising.append(part)
-            elif isinstance(layer, layers.Residual):
-                part = kind(self._parts(layer.layers, parameters, statistics))
-            else:
-                part = kind() if isinstance(layer, layers.Flatten | layers.Dropout) else kind(layer)
-            if names := PARAMETER_NAMES.get(type(layer)):
-                self._trained.append(part)
-                self._places += [(part, name) for name in names]
-                self._grad_places += [(part, f"grad_{name}") for name in names]
-            parts.append(part)
-        return parts
+        """The stage's layers for these descriptions, each with the next of the parameters and running statistics."""
+        made = []
+        for description in descriptions:
+            layer_class = self.layer_classes[type(description)]
+            match description:
+                case layers.Conv(stride=stride, padding=padding):
+                    layer = layer_class(next(parameters), next(parameters), stride, padding)
+                case layers.Dense():
+                    layer = layer_class(next(parameters), next(parameters))
+                case layers.BatchNorm():
+                    layer = layer_class(next(parameters), next(parameters), next(statistics), next(statistics))
+                    self._normalising.append(layer)
+                case layers.Residual():
+                    layer = layer_class(self._layers_for(description.layers, parameters, statistics))
+                case layers.Flatten() | layers.Dropout():
+                    layer = layer_class()
+                case _:
+                    layer = layer_class(description)
+            if names := PARAMETER_NAMES.get(type(description)):
+                self._trained.append(layer)
+                self._places += [(layer, name) for name in names]
+                self._grad_places += [(layer, f"grad_{name}") for name in names]
+            made.append(layer)
+        return made
 
     # ---- what a network has
 
     @property
     def parameters(self) -> list[Array]:
         """The network's own arrays in the order of `architecture.parameters()`; an optimizer changes them in place."""
-        return [getattr(part, name) for part, name in self._places]
+        return [getattr(layer, name) for layer, name in self._places]
 
     @property
     def layer_gradients(self) -> list[Array]:
-        """The parts' own gradients in the order of `parameters`; the next step replaces them or writes over them."""
-        return [getattr(part, name) for part, name in self._grad_places]
+        """The layers' own gradients in the order of `parameters`; the next step replaces them or writes over them."""
+        return [getattr(layer, name) for layer, name in self._grad_places]
 
     @property
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
-        return [array for part in self._normalising for array in (part.running_mean, part.running_var)]
+        return [array for layer in self._normalising for array in (layer.running_mean, layer.running_var)]
 
     # ---- what a network does
 
@@ -260,13 +268,13 @@ class NetworkBase:
     # ---- the passes, which a stage gives
 
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
-        """x (batch, *input_shape) through the parts: the output of each."""
+        """x (batch, *input_shape) through the layers: the output of each."""
         raise NotImplementedError
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
         """Forward and backward in training, and a step of the optimizer unless it is None. Returns the loss before it.
 
-        Afterwards the parts with parameters have their gradients.
+        Afterwards the layers with parameters have their gradients.
         """
         raise NotImplementedError
 
@@ -399,7 +407,7 @@ PARAMETER_NAMES: dict[type[Any], tuple[str, ...]] = {
     layers.Dense: ("weights", "bias"),
     layers.BatchNorm: ("gamma", "beta"),
 }
-"""The attributes of a part that training changes, in order. Each has its gradient beside it, as `grad_weights`."""
+"""The attributes of a layer that training changes, in order. Each has its gradient beside it, as `grad_weights`."""
 
 
 def _check_pairs(parameters: Any) -> None:

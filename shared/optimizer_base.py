@@ -8,7 +8,7 @@ hyperparameters, so that its `__init__` writes itself, and each value is checked
         learning_rate: float = 0.01
         …
         buffer_names: ClassVar = ("square_average",)
-        memory: ClassVar = OptimizerState             # the stage's own
+        state_class: ClassVar = OptimizerState        # the stage's own
 
         def step(self, parameters, gradients): …      # the mathematics
 
@@ -62,11 +62,11 @@ class OptimizerBase:
     buffer_names: ClassVar[tuple[str, ...]]
     """What it remembers of each parameter between steps. SGD without momentum remembers nothing."""
 
-    memory: ClassVar[type[StateBase]]
+    state_class: ClassVar[type[StateBase]]
     """The stage's class for the state."""
 
     def __post_init__(self) -> None:
-        self._state: Any = self.memory(*(self.buffer_names if getattr(self, "momentum", True) else ()))
+        self._state: Any = self.state_class(*(self.buffer_names if getattr(self, "momentum", True) else ()))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""

@@ -14,7 +14,8 @@ The way of a gradient from the loss to the first weight:
     Dense.backward          dL/dW = xᵀ dL/dy, kept as `grad_weights`, and dL/dx for the layer before it
     optimizer.step          moves each of `parameters` against its own of `layer_gradients`
 
-shared/layers.py describes layers, such as Dense(10); the classes in `kinds` compute them, and `self.layers` has those.
+shared/layers.py describes layers, such as Dense(10), and computes nothing. The classes in `layer_classes` compute; a
+network makes one of them for each description, and `self.layers` is the list of these.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from shared import layers as kinds_of_layers
+from shared import layers as described
 from shared.network_base import NetworkBase
 
 from . import losses
@@ -30,14 +31,14 @@ from .arrays import Array, Matrix, as_list, asarray, copied, from_rows, shape_of
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
-from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, added
+from .parts import Activate, AveragePool, Dropout, Flatten, MaxPool, added
 
 
 def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Matrix] | None) -> list[Array]:
     """x through the layers, one after the other. Returns the output of each.
 
     Three kinds of layer take more than x: BatchNorm takes `training`, which says whether it uses the statistics of the
-    batch; Dropping (dropout) takes the next of the masks, or None where there are none; and ResidualBlock, which has
+    batch; Dropout takes the next of the masks, or None where there are none; and Residual, which has
     layers inside, takes both.
     """
     outputs = []
@@ -45,9 +46,9 @@ def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Mat
         match layer:
             case BatchNorm():
                 x = layer.forward(x, training)
-            case Dropping():
+            case Dropout():
                 x = layer.forward(x, None if masks is None else next(masks))
-            case ResidualBlock():
+            case Residual():
                 x = layer.forward(x, training, masks)
             case _:
                 x = layer.forward(x)
@@ -66,19 +67,19 @@ def backward(layers: Sequence[Any], grad: Array) -> Array:
     return grad
 
 
-class ResidualBlock:
-    """parts(x) + x. x is used twice, so its gradient is the sum of two: through the parts, and past them."""
+class Residual:
+    """layers(x) + x. x is used twice, so its gradient is the sum of two: through the layers, and past them."""
 
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
+    def __init__(self, layers: list[Any]) -> None:
+        self.layers = layers
 
     def forward(self, x: Array, training: bool, masks: Iterator[Matrix] | None) -> Array:
         """x of any shape (N, …) -> the same shape."""
-        return added(forward(self.parts, x, training, masks)[-1], x)
+        return added(forward(self.layers, x, training, masks)[-1], x)
 
     def backward(self, grad_output: Array) -> Array:
         """dL/dx from dL/doutput."""
-        return added(backward(self.parts, grad_output), grad_output)
+        return added(backward(self.layers, grad_output), grad_output)
 
 
 class Network(NetworkBase):
@@ -90,16 +91,16 @@ class Network(NetworkBase):
     """
 
     losses = losses
-    kinds: ClassVar = {
-        kinds_of_layers.Dense: Dense,
-        kinds_of_layers.Conv: Conv2d,
-        kinds_of_layers.BatchNorm: BatchNorm,
-        kinds_of_layers.Activate: Activation,
-        kinds_of_layers.MaxPool: MaxPooling,
-        kinds_of_layers.AveragePool: AveragePooling,
-        kinds_of_layers.Flatten: Flattening,
-        kinds_of_layers.Dropout: Dropping,
-        kinds_of_layers.Residual: ResidualBlock,
+    layer_classes: ClassVar = {
+        described.Dense: Dense,
+        described.Conv: Conv2d,
+        described.BatchNorm: BatchNorm,
+        described.Activate: Activate,
+        described.MaxPool: MaxPool,
+        described.AveragePool: AveragePool,
+        described.Flatten: Flatten,
+        described.Dropout: Dropout,
+        described.Residual: Residual,
     }
 
     def _forward(self, x: Array, masks: Sequence[Matrix] | None, training: bool) -> list[Array]:

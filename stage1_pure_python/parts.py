@@ -11,7 +11,7 @@ from .arrays import Array, Images, Matrix, as_rows, from_rows, shape_of
 from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
 
 
-class Activation:
+class Activate:
     """A function of activations.py, such as relu, and relu_backward, which multiplies dL/doutput with relu's slope.
 
     They take matrices, so an image is one row of its numbers.
@@ -32,7 +32,7 @@ class Activation:
         return from_rows(self._derivative(as_rows(grad_output), self._z, self._output), self._shape)
 
 
-class Dropping:
+class Dropout:
     """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
 
     def forward(self, x: Array, mask: Matrix | None) -> Array:
@@ -45,7 +45,7 @@ class Dropping:
         return _times(grad_output, self._mask)
 
 
-class MaxPooling:
+class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
     def __init__(self, layer: layers.MaxPool) -> None:
@@ -62,7 +62,7 @@ class MaxPooling:
         return max_pool2d_backward(grad_output, self._indices, self._shape)  # type: ignore[arg-type]
 
 
-class AveragePooling:
+class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
     def __init__(self, layer: layers.AveragePool) -> None:
@@ -78,7 +78,7 @@ class AveragePooling:
         return average_pool2d_backward(grad_output, self._shape, self._layer.size, self._layer.stride)  # type: ignore[arg-type]
 
 
-class Flattening:
+class Flatten:
     """(N, C, H, W) -> (N, C * H * W): the same numbers in the same order."""
 
     def forward(self, x: Array) -> Matrix:

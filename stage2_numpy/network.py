@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shared import layers as kinds_of_layers
+from shared import layers as described
 from shared.network_base import NetworkBase
 
 from . import losses
@@ -25,29 +25,29 @@ from .arrays import Array, Scratch, asarray
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
-from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, Pass
+from .parts import Activate, AveragePool, Dropout, Flatten, MaxPool, Pass
 
 
-def forward(layers: Sequence[Any], x: Array, way: Pass) -> list[Array]:
-    """x through the layers, one after the other: the output of each, in the memory of the way."""
+def forward(layers: Sequence[Any], x: Array, this_pass: Pass) -> list[Array]:
+    """x through the layers, one after the other: the output of each, in the memory of this pass."""
     outputs = []
     for layer in layers:
-        way.shapes[id(layer)] = x.shape
+        this_pass.shapes[id(layer)] = x.shape
         match layer:
             case Dense():
-                x = layer.forward(x, way.array(layer, "output", (len(x), layer.out_features), x))
+                x = layer.forward(x, this_pass.array(layer, "output", (len(x), layer.out_features), x))
             case Conv2d():
-                x = layer.forward(x, way.array(layer, "output", layer.output_shape(x.shape), x), way.memory)
+                x = layer.forward(x, this_pass.array(layer, "output", layer.output_shape(x.shape), x), this_pass.memory)
             case BatchNorm():
-                x = layer.forward(x, way.training, way.array(layer, "output", x.shape, x))
+                x = layer.forward(x, this_pass.training, this_pass.array(layer, "output", x.shape, x))
             case _:
-                x = layer.forward(x, way)
+                x = layer.forward(x, this_pass)
         outputs.append(x)
     return outputs
 
 
-def backward(layers: Sequence[Any], grad: Any, way: Pass, needs_grad_input: bool = True) -> Array | None:
-    """dL/d(last output) through the layers in reverse, after `forward` on the same way -> dL/dx, or None if not needed.
+def backward(layers: Sequence[Any], grad: Any, this_pass: Pass, needs_grad_input: bool = True) -> Array | None:
+    """dL/d(last output) through the layers in reverse, after `forward` in the same pass -> dL/dx, or None if unneeded.
 
     Afterwards the layers with weights have their gradients. The first layer of a network need not compute dL/dx.
     """
@@ -55,30 +55,32 @@ def backward(layers: Sequence[Any], grad: Any, way: Pass, needs_grad_input: bool
         needed = needs_grad_input or i > 0
         match layer:
             case Dense():
-                grad = layer.backward(grad, needed, way.grad(layer, grad) if needed else None)
+                grad = layer.backward(grad, needed, this_pass.grad_array(layer, grad) if needed else None)
             case Conv2d():
-                grad = layer.backward(grad, needed, way.grad(layer, grad) if needed else None, way.memory)
+                grad = layer.backward(
+                    grad, needed, this_pass.grad_array(layer, grad) if needed else None, this_pass.memory
+                )
             case BatchNorm():
-                grad = layer.backward(grad, way.grad(layer, grad))
+                grad = layer.backward(grad, this_pass.grad_array(layer, grad))
             case _:
-                grad = layer.backward(grad, way)
+                grad = layer.backward(grad, this_pass)
     return grad if needs_grad_input else None
 
 
-class ResidualBlock:
-    """parts(x) + x: a small network inside. The gradient is the sum of two: through the parts, and the shortcut."""
+class Residual:
+    """layers(x) + x: a small network inside. The gradient is the sum of two: through the layers, and the shortcut."""
 
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
+    def __init__(self, layers: list[Any]) -> None:
+        self.layers = layers
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
-        return np.add(forward(self.parts, x, way)[-1], x, out=way.array(self, "output", x.shape, x))
+        return np.add(forward(self.layers, x, this_pass)[-1], x, out=this_pass.array(self, "output", x.shape, x))
 
-    def backward(self, grad_output: Array, way: Pass) -> Array:
+    def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        grad: Any = backward(self.parts, grad_output, way)
-        return np.add(grad, grad_output, out=way.grad(self, grad_output))
+        grad: Any = backward(self.layers, grad_output, this_pass)
+        return np.add(grad, grad_output, out=this_pass.grad_array(self, grad_output))
 
 
 class Network(NetworkBase):
@@ -90,16 +92,16 @@ class Network(NetworkBase):
     """
 
     losses = losses
-    kinds: ClassVar = {
-        kinds_of_layers.Dense: Dense,
-        kinds_of_layers.Conv: Conv2d,
-        kinds_of_layers.BatchNorm: BatchNorm,
-        kinds_of_layers.Activate: Activation,
-        kinds_of_layers.MaxPool: MaxPooling,
-        kinds_of_layers.AveragePool: AveragePooling,
-        kinds_of_layers.Flatten: Flattening,
-        kinds_of_layers.Dropout: Dropping,
-        kinds_of_layers.Residual: ResidualBlock,
+    layer_classes: ClassVar = {
+        described.Dense: Dense,
+        described.Conv: Conv2d,
+        described.BatchNorm: BatchNorm,
+        described.Activate: Activate,
+        described.MaxPool: MaxPool,
+        described.AveragePool: AveragePool,
+        described.Flatten: Flatten,
+        described.Dropout: Dropout,
+        described.Residual: Residual,
     }
     _asarray = staticmethod(asarray)
 
@@ -107,20 +109,20 @@ class Network(NetworkBase):
         super()._build(*arguments)
         self._memory = Scratch()
 
-    def _way(self, training: bool, masks: Sequence[Array] | None) -> Pass:
+    def _this_pass(self, training: bool, masks: Sequence[Array] | None) -> Pass:
         return Pass(training, None if masks is None else iter(masks), self._memory)
 
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
-        return forward(self.layers, x, self._way(training, masks))
+        return forward(self.layers, x, self._this_pass(training, masks))
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
         """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
-        way = self._way(True, masks)
-        outputs = forward(self.layers, x, way)[-1]
+        this_pass = self._this_pass(True, masks)
+        outputs = forward(self.layers, x, this_pass)[-1]
         loss = self._loss_of(outputs, y)
         grad = self._memory("grad of outputs", outputs.shape, self.dtype)
         self._loss_backward(outputs, y, out=grad, scratch=self._memory)
-        backward(self.layers, grad, way, needs_grad_input=False)
+        backward(self.layers, grad, this_pass, needs_grad_input=False)
         if optimizer is not None:
             optimizer.step(self.parameters, self.layer_gradients)
         return loss

@@ -21,10 +21,10 @@ from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_po
 
 @dataclass(slots=True)
 class Pass:
-    """One way through the network, and back. training: whether batch normalisation uses the batch's own statistics.
+    """One pass through the network, and back. training: whether batch normalisation uses the batch's own statistics.
 
     masks: (batch, numbers of one sample) each, of the Dropout layers that are still to come; None drops nothing
-    memory: the network's, which is the same on every way: what a part returned is overwritten on the next one
+    memory: the network's, which is the same on every pass: what a part returned is overwritten on the next one
     shapes: of what came into each part, by its id; the backward pass needs them
     """
 
@@ -37,91 +37,96 @@ class Pass:
         """Memory of this part alone, of the dtype of `like`."""
         return self.memory((name, id(part)), shape, like.dtype)
 
-    def grad(self, part: Any, like: Array) -> Array:
+    def grad_array(self, part: Any, like: Array) -> Array:
         """Memory for dL/d(what came into this part)."""
         return self.array(part, "grad", self.shapes[id(part)], like)
 
 
-class Activation:
+class Activate:
     """An activation function. It takes matrices, so an image is one row of its numbers."""
 
     def __init__(self, layer: layers.Activate) -> None:
         self._function: Callable[..., Array] = getattr(activations, layer.name)
         self._derivative: Callable[..., Array] = getattr(activations, f"{layer.name}_backward")
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
         self._z = _as_rows(x)
-        self._output = self._function(self._z, way.array(self, "output", self._z.shape, x), way.memory)
+        self._output = self._function(self._z, this_pass.array(self, "output", self._z.shape, x), this_pass.memory)
         return self._output if x.ndim == 2 else self._output.reshape(x.shape)
 
-    def backward(self, grad_output: Array, way: Pass) -> Array:
+    def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        out = way.array(self, "grad", self._z.shape, grad_output)
-        grad = self._derivative(_as_rows(grad_output), self._z, self._output, out, way.memory)
+        out = this_pass.array(self, "grad", self._z.shape, grad_output)
+        grad = self._derivative(_as_rows(grad_output), self._z, self._output, out, this_pass.memory)
         return grad if grad_output.ndim == 2 else grad.reshape(grad_output.shape)
 
 
-class Dropping:
+class Dropout:
     """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
-        self._mask = None if way.masks is None else next(way.masks).reshape(x.shape)
-        return x if self._mask is None else np.multiply(x, self._mask, out=way.array(self, "output", x.shape, x))
+        self._mask = None if this_pass.masks is None else next(this_pass.masks).reshape(x.shape)
+        return x if self._mask is None else np.multiply(x, self._mask, out=this_pass.array(self, "output", x.shape, x))
 
-    def backward(self, grad_output: Array, way: Pass) -> Array:
+    def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
         mask = self._mask
-        return grad_output if mask is None else np.multiply(grad_output, mask, out=way.grad(self, grad_output))
+        return (
+            grad_output if mask is None else np.multiply(grad_output, mask, out=this_pass.grad_array(self, grad_output))
+        )
 
 
-class MaxPooling:
+class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
     def __init__(self, layer: layers.MaxPool) -> None:
         self._layer = layer
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
         shape = _pooled(x.shape, self._layer)
-        out, indices = way.array(self, "output", shape, x), way.memory(("indices", id(self)), shape, np.int64)
-        output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride, out, indices, way.memory)
+        out, indices = (
+            this_pass.array(self, "output", shape, x),
+            this_pass.memory(("indices", id(self)), shape, np.int64),
+        )
+        output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride, out, indices, this_pass.memory)
         return output
 
-    def backward(self, grad_output: Array, way: Pass) -> Array:
+    def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        shape, out = way.shapes[id(self)], way.grad(self, grad_output)
-        return max_pool2d_backward(grad_output, self._indices, shape, out, way.memory)
+        shape, out = this_pass.shapes[id(self)], this_pass.grad_array(self, grad_output)
+        return max_pool2d_backward(grad_output, self._indices, shape, out, this_pass.memory)
 
 
-class AveragePooling:
+class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
     def __init__(self, layer: layers.AveragePool) -> None:
         self._layer = layer
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
-        out = way.array(self, "output", _pooled(x.shape, self._layer), x)
-        return average_pool2d(x, self._layer.size, self._layer.stride, out, way.memory)
+        out = this_pass.array(self, "output", _pooled(x.shape, self._layer), x)
+        return average_pool2d(x, self._layer.size, self._layer.stride, out, this_pass.memory)
 
-    def backward(self, grad_output: Array, way: Pass) -> Array:
+    def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        size, stride, out = self._layer.size, self._layer.stride, way.grad(self, grad_output)
-        return average_pool2d_backward(grad_output, way.shapes[id(self)], size, stride, out, way.memory)
+        size, stride, out = self._layer.size, self._layer.stride, this_pass.grad_array(self, grad_output)
+        return average_pool2d_backward(grad_output, this_pass.shapes[id(self)], size, stride, out, this_pass.memory)
 
 
-class Flattening:
+class Flatten:
     """(N, C, H, W) -> (N, C * H * W): the same numbers in the same order."""
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C * H * W)."""
         return _as_rows(x)
 
-    def backward(self, grad_output: Array, way: Pass) -> Array:
+    def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        return grad_output.reshape(way.shapes[id(self)])
+        return grad_output.reshape(this_pass.shapes[id(self)])
 
 
 def _as_rows(x: Array) -> Array:

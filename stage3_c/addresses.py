@@ -34,7 +34,7 @@ def claimed(arrays: Mapping[str, Array]) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end, _ in ranges]
 
 
-def apart_from(taken: Sequence[tuple[int, int]], array: Array) -> Array:
+def copied_if_overlapping(taken: Sequence[tuple[int, int]], array: Array) -> Array:
     """The array, or a copy of it where it lies in memory that is taken: what `claimed` returned, in order."""
     begin = array.ctypes.data
     before = bisect_left(taken, (begin + array.nbytes,))  # so many begin before the array ends

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shared import layers as kinds_of_layers
+from shared import layers as described
 from shared.network_base import NetworkBase
 
 from . import library, losses
@@ -25,7 +25,7 @@ from .arrays import Array, aligned_copy, as_labels, asarray
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
-from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, added
+from .parts import Activate, AveragePool, Dropout, Flatten, MaxPool, added
 from .plan import Plan
 from .steps import STEP_LADDER, mask_addresses
 
@@ -43,9 +43,9 @@ def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Arr
         match layer:
             case BatchNorm():
                 x = layer.forward(x, training)
-            case Dropping():
+            case Dropout():
                 x = layer.forward(x, None if masks is None else next(masks))
-            case ResidualBlock():
+            case Residual():
                 x = layer.forward(x, training, masks)
             case _:
                 x = layer.forward(x)
@@ -60,19 +60,19 @@ def backward(layers: Sequence[Any], grad: Array) -> Array:
     return grad
 
 
-class ResidualBlock:
-    """parts(x) + x: a small network inside. The gradient is the sum of two: through the parts, and the shortcut."""
+class Residual:
+    """layers(x) + x: a small network inside. The gradient is the sum of two: through the layers, and the shortcut."""
 
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
+    def __init__(self, layers: list[Any]) -> None:
+        self.layers = layers
 
     def forward(self, x: Array, training: bool, masks: Iterator[Array] | None) -> Array:
         """x of any shape (N, …) -> the same shape."""
-        return added(forward(self.parts, x, training, masks)[-1], x)
+        return added(forward(self.layers, x, training, masks)[-1], x)
 
     def backward(self, grad_output: Array) -> Array:
         """dL/dx from dL/doutput."""
-        return added(backward(self.parts, grad_output), grad_output)
+        return added(backward(self.layers, grad_output), grad_output)
 
 
 class Network(NetworkBase):
@@ -84,16 +84,16 @@ class Network(NetworkBase):
     """
 
     losses = losses
-    kinds: ClassVar = {
-        kinds_of_layers.Dense: Dense,
-        kinds_of_layers.Conv: Conv2d,
-        kinds_of_layers.BatchNorm: BatchNorm,
-        kinds_of_layers.Activate: Activation,
-        kinds_of_layers.MaxPool: MaxPooling,
-        kinds_of_layers.AveragePool: AveragePooling,
-        kinds_of_layers.Flatten: Flattening,
-        kinds_of_layers.Dropout: Dropping,
-        kinds_of_layers.Residual: ResidualBlock,
+    layer_classes: ClassVar = {
+        described.Dense: Dense,
+        described.Conv: Conv2d,
+        described.BatchNorm: BatchNorm,
+        described.Activate: Activate,
+        described.MaxPool: MaxPool,
+        described.AveragePool: AveragePool,
+        described.Flatten: Flatten,
+        described.Dropout: Dropout,
+        described.Residual: Residual,
     }
 
     _plan: Plan | None
@@ -127,7 +127,7 @@ class Network(NetworkBase):
     def _last_outputs(self, x: Array, masks: Sequence[Array] | None, training: bool, tracking: bool) -> Array:
         """The last layer's outputs, in the plan's memory."""
         plan = self.plan_for(len(x), training)
-        x, masks = plan.apart(x), [plan.apart(mask) for mask in masks or ()]
+        x, masks = plan.copied_if_overlapping(x), [plan.copied_if_overlapping(mask) for mask in masks or ()]
         library.function("network_forward", self.dtype)(
             library.pool(), len(plan.operations), plan.c_operations,
             len(x), x, mask_addresses(masks), training, tracking,

@@ -148,7 +148,7 @@ def _append(
             case layers.Residual():
                 fork = len(operations)
                 operations.append(Operation("fork", shape, outputs, [number]))
-                _append(operations, layer.layers, part.parts, placed, f"{number}.")
+                _append(operations, layer.layers, part.layers, placed, f"{number}.")
                 operations.append(Operation("join", shape, outputs, [number], fork=fork))
             case _:
                 kind = {layers.BatchNorm: "normalise", layers.Dense: "connect"}[type(layer)]

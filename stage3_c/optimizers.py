@@ -49,7 +49,7 @@ class SGD(OptimizerBase):
     nesterov: bool = False
     weight_decay: float = 0.0
     buffer_names: ClassVar = ("velocity",)
-    memory: ClassVar = OptimizerState
+    state_class: ClassVar = OptimizerState
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes, and for each pair one dtype.
@@ -85,7 +85,7 @@ class RMSProp(OptimizerBase):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     buffer_names: ClassVar = ("square_average",)
-    memory: ClassVar = OptimizerState
+    state_class: ClassVar = OptimizerState
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
@@ -110,7 +110,7 @@ class Adam(OptimizerBase):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     buffer_names: ClassVar = ("first_moment", "second_moment")
-    memory: ClassVar = OptimizerState
+    state_class: ClassVar = OptimizerState
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""

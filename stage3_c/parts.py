@@ -15,7 +15,7 @@ from .arrays import Array, aligned_empty
 from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
 
 
-class MaxPooling:
+class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
     def __init__(self, layer: layers.MaxPool) -> None:
@@ -32,7 +32,7 @@ class MaxPooling:
         return max_pool2d_backward(grad_output, self._indices, self._shape)
 
 
-class AveragePooling:
+class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
     def __init__(self, layer: layers.AveragePool) -> None:
@@ -48,7 +48,7 @@ class AveragePooling:
         return average_pool2d_backward(grad_output, self._shape, self._layer.size, self._layer.stride)
 
 
-class Activation:
+class Activate:
     """An activation function. It takes matrices, so an image is one row of its numbers."""
 
     def __init__(self, layer: layers.Activate) -> None:
@@ -67,7 +67,7 @@ class Activation:
         return grad.reshape(grad_output.shape)
 
 
-class Flattening:
+class Flatten:
     """(N, C, H, W) -> (N, C * H * W): the same numbers in the same order."""
 
     def forward(self, x: Array) -> Array:
@@ -80,7 +80,7 @@ class Flattening:
         return grad_output.reshape(self._shape)
 
 
-class Dropping:
+class Dropout:
     """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
 
     def forward(self, x: Array, mask: Array | None) -> Array:

@@ -19,7 +19,7 @@ from shared.architectures import Architecture
 from shared.names import ACTIVATIONS
 
 from . import library
-from .addresses import KnownArrays, apart_from, claimed
+from .addresses import KnownArrays, claimed, copied_if_overlapping
 from .arrays import Array, aligned_empty, check_writable
 from .batch_norm import checked_numbers
 from .operations import KINDS, COperation, Operation, operations_of
@@ -236,9 +236,9 @@ class Plan:
             c.w_second, c.b_second = second[2 * i : 2 * i + 2]
         self._optimizer = KnownArrays(arrays)
 
-    def apart(self, array: Array) -> Array:
+    def copied_if_overlapping(self, array: Array) -> Array:
         """The array, or a copy of it where it lies in memory that the step writes to."""
-        return apart_from(self._taken, array)
+        return copied_if_overlapping(self._taken, array)
 
 
 def _check_bytes(struct: type[ctypes.Structure], function: str, dtype: str) -> None:

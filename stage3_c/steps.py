@@ -81,8 +81,8 @@ def _prepare(network: Any, x: Any, y: Any, masks: Any) -> tuple[Array, Array, li
     x, y, masks = network.checked(x, y, masks)
     plan = network.plan_for(len(x), training=True)
     if network.loss_name not in LABEL_LOSSES:  # labels are a copy already
-        y = plan.apart(y)
-    return plan.apart(x), y, [plan.apart(mask) for mask in masks or ()], plan
+        y = plan.copied_if_overlapping(y)
+    return plan.copied_if_overlapping(x), y, [plan.copied_if_overlapping(mask) for mask in masks or ()], plan
 
 
 def mask_addresses(masks: Sequence[Array]) -> Any:

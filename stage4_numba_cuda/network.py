@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shared import layers as kinds_of_layers
+from shared import layers as described
 from shared.contract import ImageChanges
 from shared.network_base import NetworkBase
 
@@ -30,7 +30,7 @@ from .batch_norm import BatchNorm, check_count
 from .convolution import Conv2d
 from .dense import Dense
 from .packed_parameters import Packed
-from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, added
+from .parts import Activate, AveragePool, Dropout, Flatten, MaxPool, added
 from .plans import choice
 from .plans.choice import STEP_LADDER
 from .plans.resident import ResidentRun
@@ -40,8 +40,9 @@ __all__ = ["STEP_LADDER", "Network"]
 
 @dataclass(frozen=True)
 class Pass:
-    """One way through the network. training: whether batch normalisation uses the batch's own statistics.
+    """What the layers are told on one pass through the network.
 
+    training: whether batch normalisation uses the batch's own statistics
     masks: the dropout masks (batch, numbers of one sample) of the Dropout layers that are still to come; None drops
         nothing
     precision: what convolutions and dense layers round their factors to; None: nothing is rounded
@@ -54,28 +55,28 @@ class Pass:
     bias_apart: bool = False
 
 
-def forward(layers: Sequence[Any], x: Array, way: Pass) -> list[Array]:
+def forward(layers: Sequence[Any], x: Array, this_pass: Pass) -> list[Array]:
     """x through the layers, one after the other. Returns the output of each."""
     outputs = []
     for layer in layers:
         match layer:
             case BatchNorm():
-                x = layer.forward(x, way.training)
-            case Dropping():
-                x = layer.forward(x, None if way.masks is None else next(way.masks))
-            case ResidualBlock():
-                x = layer.forward(x, way)
+                x = layer.forward(x, this_pass.training)
+            case Dropout():
+                x = layer.forward(x, None if this_pass.masks is None else next(this_pass.masks))
+            case Residual():
+                x = layer.forward(x, this_pass)
             case Conv2d():
-                x = layer.forward(x, precision=way.precision)
+                x = layer.forward(x, precision=this_pass.precision)
             case Dense():
-                x = layer.forward(x) if way.bias_apart else layer.forward_fused(x, precision=way.precision)
+                x = layer.forward(x) if this_pass.bias_apart else layer.forward_fused(x, precision=this_pass.precision)
             case _:
                 x = layer.forward(x)
         outputs.append(x)
     return outputs
 
 
-def backward(layers: Sequence[Any], grad: Array, way: Pass, needs_grad_input: bool = True) -> Array | None:
+def backward(layers: Sequence[Any], grad: Array, this_pass: Pass, needs_grad_input: bool = True) -> Array | None:
     """dL/d(last output) through the layers in reverse, after `forward` -> dL/dx, or None if not needed.
 
     Afterwards the layers with weights have their gradients. The first layer of a network need not compute dL/dx.
@@ -84,26 +85,26 @@ def backward(layers: Sequence[Any], grad: Array, way: Pass, needs_grad_input: bo
     for i, layer in reversed(list(enumerate(layers))):
         match layer:
             case Conv2d() | Dense():
-                signal = layer.backward(signal, needs_grad_input or i > 0, precision=way.precision)
+                signal = layer.backward(signal, needs_grad_input or i > 0, precision=this_pass.precision)
             case _:
                 signal = layer.backward(signal)
     return signal if needs_grad_input else None
 
 
-class ResidualBlock:
-    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
+class Residual:
+    """layers(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
 
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
+    def __init__(self, layers: list[Any]) -> None:
+        self.layers = layers
 
-    def forward(self, x: Array, way: Pass) -> Array:
+    def forward(self, x: Array, this_pass: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
-        self._way = way
-        return added(forward(self.parts, x, way)[-1], x)
+        self._pass = this_pass
+        return added(forward(self.layers, x, this_pass)[-1], x)
 
     def backward(self, grad_output: Array) -> Array:
         """dL/dx from dL/doutput."""
-        grad = backward(self.parts, grad_output, self._way)
+        grad = backward(self.layers, grad_output, self._pass)
         assert grad is not None
         return added(grad, grad_output)
 
@@ -123,16 +124,16 @@ class Network(NetworkBase):
     """
 
     losses = losses
-    kinds: ClassVar = {
-        kinds_of_layers.Dense: Dense,
-        kinds_of_layers.Conv: Conv2d,
-        kinds_of_layers.BatchNorm: BatchNorm,
-        kinds_of_layers.Activate: Activation,
-        kinds_of_layers.MaxPool: MaxPooling,
-        kinds_of_layers.AveragePool: AveragePooling,
-        kinds_of_layers.Flatten: Flattening,
-        kinds_of_layers.Dropout: Dropping,
-        kinds_of_layers.Residual: ResidualBlock,
+    layer_classes: ClassVar = {
+        described.Dense: Dense,
+        described.Conv: Conv2d,
+        described.BatchNorm: BatchNorm,
+        described.Activate: Activate,
+        described.MaxPool: MaxPool,
+        described.AveragePool: AveragePool,
+        described.Flatten: Flatten,
+        described.Dropout: Dropout,
+        described.Residual: Residual,
     }
     told = ""
     steps_keep_gradients = False
@@ -142,7 +143,7 @@ class Network(NetworkBase):
         super()._build(*arguments)
         self._made = self._what_plans_are_made_from()
         placed = self.architecture.placed()
-        self._normalised = [p.input_shape for p in placed if isinstance(p.layer, kinds_of_layers.BatchNorm)]
+        self._normalised = [p.input_shape for p in placed if isinstance(p.layer, described.BatchNorm)]
         self._precision = None if self.is_mlp else precisions.at_first(self.dtype)
         self._checked: list[Array] = []
         self._addresses: tuple[int, ...] = ()
@@ -160,11 +161,11 @@ class Network(NetworkBase):
         """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
         own_masks = None if masks is None else iter([_on_device(mask) for mask in masks])
         x, y = _on_device(x), _on_device(y)
-        way = Pass(True, own_masks, self._precision, bias_apart=self.is_mlp and self._precision is None)
-        outputs = forward(self.layers, x, way)[-1]
+        this_pass = Pass(True, own_masks, self._precision, bias_apart=self.is_mlp and self._precision is None)
+        outputs = forward(self.layers, x, this_pass)[-1]
         loss = losses.loss_of(self.loss_name, outputs, y)
         grad = losses.gradient_of(self.loss_name, outputs, y, empty(outputs.shape, outputs.dtype))
-        backward(self.layers, grad, way, needs_grad_input=False)
+        backward(self.layers, grad, this_pass, needs_grad_input=False)
         if optimizer is not None:
             optimizer.step(self.parameters, self.layer_gradients)
         return loss
@@ -188,7 +189,7 @@ class Network(NetworkBase):
 
     def normalisations(self) -> list[tuple[float, float]]:
         """(momentum, epsilon) of each batch normalisation. They may be set between two calls, and are checked here."""
-        return [kinds_of_layers.normalisation_numbers(part.momentum, part.epsilon) for part in self._normalising]
+        return [described.normalisation_numbers(part.momentum, part.epsilon) for part in self._normalising]
 
     def addresses(self) -> tuple[int, ...]:
         """Where parameters, gradients and running statistics lie, as of the latest `check_unchanged`: the same tuple as

@@ -44,7 +44,7 @@ class SGD(OptimizerBase):
     nesterov: bool = False
     weight_decay: float = 0.0
     buffer_names: ClassVar = ("velocity",)
-    memory: ClassVar = OptimizerState
+    state_class: ClassVar = OptimizerState
 
     @property
     def kind(self) -> int:
@@ -78,7 +78,7 @@ class RMSProp(OptimizerBase):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     buffer_names: ClassVar = ("square_average",)
-    memory: ClassVar = OptimizerState
+    state_class: ClassVar = OptimizerState
     kind: ClassVar = kernels.RMSPROP
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
@@ -105,7 +105,7 @@ class Adam(OptimizerBase):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     buffer_names: ClassVar = ("first_moment", "second_moment")
-    memory: ClassVar = OptimizerState
+    state_class: ClassVar = OptimizerState
     kind: ClassVar = kernels.ADAM
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:

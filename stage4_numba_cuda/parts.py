@@ -17,7 +17,7 @@ from .kernels import residual as residual_kernels
 from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
 
 
-class MaxPooling:
+class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
     def __init__(self, layer: layers.MaxPool) -> None:
@@ -35,7 +35,7 @@ class MaxPooling:
         return max_pool2d_backward(grad_output, self._indices, self._shape, size=size, stride=stride)
 
 
-class AveragePooling:
+class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
     def __init__(self, layer: layers.AveragePool) -> None:
@@ -51,7 +51,7 @@ class AveragePooling:
         return average_pool2d_backward(grad_output, self._shape, self._layer.size, self._layer.stride)
 
 
-class Activation:
+class Activate:
     """An activation function. It takes matrices, so an image is one row of its numbers."""
 
     def __init__(self, layer: layers.Activate) -> None:
@@ -70,7 +70,7 @@ class Activation:
         return grad.reshape(grad_output.shape)
 
 
-class Flattening:
+class Flatten:
     """(N, C, H, W) -> (N, C * H * W): the same numbers in the same order."""
 
     def forward(self, x: Array) -> Array:
@@ -83,7 +83,7 @@ class Flattening:
         return grad_output.reshape(self._shape)
 
 
-class Dropping:
+class Dropout:
     """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
 
     def forward(self, x: Array, mask: Array | None) -> Array:

@@ -133,7 +133,7 @@ class Operations:
         else:
             entered = self.outputs
             self.shared.add(entered)
-            self.walk(layer.layers, part.parts, shape, masked)
+            self.walk(layer.layers, part.layers, shape, masked)
             last = self._changeable()
             if last is not None and (last.kind, last.activation, last.added) == ("normalise", IDENTITY, NONE):
                 last.added = entered

@@ -92,7 +92,7 @@ GOES_IN = "this is what goes into the layer: what comes out of it is wanted"
 
 FORWARD_MISTAKES = [
     Mistake(
-        "the dropout masks are not used: a Dropping layer's forward takes the next of them",
+        "the dropout masks are not used: a Dropout layer's forward takes the next of them",
         lambda p: network_trace(p, masked=False)["dropped1"] if p.masks else None,
         "dropped1",
     ),
@@ -272,7 +272,7 @@ OTHER_LAYERS = Architecture(
 )
 
 HANDED_ON = (
-    "BatchNorm's forward takes training, Dropping's a mask or None, and ResidualBlock's takes training and masks, "
+    "BatchNorm's forward takes training, Dropout's a mask or None, and Residual's takes training and masks, "
     "because it has layers inside"
 )
 
@@ -291,7 +291,7 @@ def network_forward() -> list[Check]:
         try:
             return traced(on_lists(forward, "x", "masks")(given.x, masks), given)
         except StopIteration:
-            cause = "next(masks) is for a Dropping layer, and for no other"
+            cause = "next(masks) is for a Dropout layer, and for no other"
             raise Wrong(f"forward of {given}: there are no more masks", cause=cause) from None
 
     def other_layers(tally: Tally) -> None:

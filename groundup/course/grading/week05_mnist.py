@@ -199,10 +199,10 @@ def network_backward() -> list[Check]:
 
     def walked(network: Any, given: Problem, needed: bool) -> Any:
         masks = None if given.masks is None else [mask.copy() for mask in given.masks]
-        way = network._way(True, masks)
-        outputs = stage().network.forward(network.layers, given.x, way)[-1]
+        this_pass = network._this_pass(True, masks)
+        outputs = stage().network.forward(network.layers, given.x, this_pass)[-1]
         grad = loss_slopes(given, outputs).astype(outputs.dtype)
-        found = stage().network.backward(network.layers, grad, way, needs_grad_input=needed)
+        found = stage().network.backward(network.layers, grad, this_pass, needs_grad_input=needed)
         unchanged(Tally(), given.masks or [], masks or [], ["a dropout mask"] * len(masks or []))
         unchanged(Tally(), given.parameters, network.parameters, ["a parameter"] * len(given.parameters))
         return found

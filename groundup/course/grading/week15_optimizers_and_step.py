@@ -187,7 +187,7 @@ def network_step() -> list[Check]:
             mistakes=[
                 *(mistaken(mistake, text, place) for mistake, text in STEP_MISTAKES.items() for place in places),
                 Mistake(
-                    "the dropout masks are not used on the way forward: they are in `way`",
+                    "the dropout masks are not used on the way forward: they are in `this_pass`",
                     lambda x, y, parameters, masks, activation: numpy_gradients(parameters, x, y, None, activation)[0],
                     "loss",
                 ),

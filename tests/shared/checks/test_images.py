@@ -256,12 +256,12 @@ def test_a_layer_that_goes_wrong_in_a_network_is_named_with_its_number(monkeypat
 
 
 def shortcut_gradient_forgotten(monkeypatch: pytest.MonkeyPatch) -> str:
-    block = NUMPY.network.ResidualBlock
+    block = NUMPY.network.Residual
     right = block.backward
 
-    def wrong(self: Any, grad: Any, way: Any) -> Any:
+    def wrong(self: Any, grad: Any, this_pass: Any) -> Any:
         given = grad.copy()
-        return right(self, grad, way) - given
+        return right(self, grad, this_pass) - given
 
     monkeypatch.setattr(block, "backward", wrong)
     return "Network.gradients: weights"

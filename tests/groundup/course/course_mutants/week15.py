@@ -132,22 +132,26 @@ MUTANTS = [
     ),
     Mutant(
         "15.3",
-        "backward(self.layers, grad, way, needs_grad_input=False)",
-        "for layer in reversed(self.layers):\n            if not isinstance(layer, Activation):\n"
+        "backward(self.layers, grad, this_pass, needs_grad_input=False)",
+        "for layer in reversed(self.layers):\n            if not isinstance(layer, Activate):\n"
         "                grad = layer.backward(grad)",
         "agreement",
         "the activation's derivative is left out",
     ),
     Mutant(
         "15.3",
-        "backward(self.layers, grad, way, needs_grad_input=False)",
-        "for layer in reversed(self.layers):\n            if not isinstance(layer, Dropping):\n"
+        "backward(self.layers, grad, this_pass, needs_grad_input=False)",
+        "for layer in reversed(self.layers):\n            if not isinstance(layer, Dropout):\n"
         "                grad = layer.backward(grad)",
         "sizes",
         "the dropout mask is forgotten on the way back",
     ),
     Mutant(
-        "15.3", "backward(self.layers, grad, way, needs_grad_input=False)", "pass", "values", "backward comes before"
+        "15.3",
+        "backward(self.layers, grad, this_pass, needs_grad_input=False)",
+        "pass",
+        "values",
+        "backward comes before",
     ),
     Mutant(
         "15.3",
@@ -165,18 +169,18 @@ MUTANTS = [
     ),
     Mutant(
         "15.3",
-        "        backward(self.layers, grad, way, needs_grad_input=False)\n"
+        "        backward(self.layers, grad, this_pass, needs_grad_input=False)\n"
         "        if optimizer is not None:\n"
         "            optimizer.step(self.parameters, self.layer_gradients)\n",
         "        if optimizer is not None:\n"
         "            optimizer.step(self.parameters, self.layer_gradients)\n"
-        "        backward(self.layers, grad, way, needs_grad_input=False)\n",
+        "        backward(self.layers, grad, this_pass, needs_grad_input=False)\n",
         "values",
         "backward comes before the optimizer's step",
     ),
     Mutant(
         "15.3",
-        "forward(self.layers, x, way)",
+        "forward(self.layers, x, this_pass)",
         "forward(self.layers, x, Pass(True, None))",
         "sizes",
         "masks are not used on the way forward",
@@ -186,9 +190,9 @@ MUTANTS = [
     Mutant("15.3", "self.parameters, self", "[each for each in self.parameters[::-1]], self", "shape", "other arrays"),
     Mutant(
         "15.3",
-        "        outputs = forward(self.layers, x, way)[-1]\n",
+        "        outputs = forward(self.layers, x, this_pass)[-1]\n",
         "        if self is not None:\n            return STEP_LADDER['fused'](self, x, y, optimizer, masks)\n"
-        "        outputs = forward(self.layers, x, way)[-1]\n",
+        "        outputs = forward(self.layers, x, this_pass)[-1]\n",
         "way",
         "_step uses STEP_LADDER",
     ),
