@@ -21,7 +21,6 @@ machine/       facts of this machine, its files and processes
 bench/         how fast is everything
 profile/       where the time of a training step goes
 charts/        the figures
-doctor         the former name of groundup.doctor
 """
 
 PROJECT = "groundup"

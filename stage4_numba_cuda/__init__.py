@@ -13,13 +13,12 @@ Beside the rooms that every floor has:
     geometry, convolution_passes the sizes of a convolution and its tables; its launches, without checks
     dense_passes                 a dense layer's launches, without checks
     tensor_cores, precision      the products that round their factors, and their ladder; who may round
-    reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
+    reductions, dropout          sums and dropout masks, on the device
     parts                        the layers of a network that have no weights
     plans/                       the faster ways of a network: fewer kernels, CUDA graphs, data on the device
     packed_parameters            arrays side by side in one piece of memory
     optimizer_state              what an optimizer remembers between steps, on the device
     interchange                  the kernels as PyTorch layers
-    emulator, gpu_report         the former names of cuda_emulator and groundup.gpu_report
 """
 
 from __future__ import annotations

@@ -11,51 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from shared.names import check_dtype
-
 from . import launch
-from .arrays import Array, empty
-from .backend import cuda
+from .arrays import Array
 from .kernels import dropout as kernels
 
-_MASK64 = (1 << 64) - 1
+MASK64 = (1 << 64) - 1
 
 
-def dropout_mask(
-    rows: int, columns: int, rate: float, seed: int, step: int, layer: int, dtype: str = "float32"
-) -> Array:
-    """The mask of one hidden layer at one step on the device, (rows, columns): 0 dropped, 1 / (1 - rate) kept.
+def write_mask(seed: int, steps: Array, layer: int, rate: float, mask: Array, stream: Any = 0) -> None:
+    """The mask of one Dropout layer at one step: 0 where a number is dropped, else 1 / (1 - rate).
 
-    rows: the batch size; columns: the layer's neurons; both at least 1
-    rate: the probability of dropping, at least 0 and below 1
-    seed, step (optimizer steps taken before this one, below 2^63), layer (0 for the first hidden layer): at least 0
-    Raises ValueError for a number out of its range.
+    seed: of 64 bits; steps (1,): int64 on the device, the optimizer's steps so far, read by the kernel
+    layer: 0 for the first Dropout layer; mask (rows, columns): the device array to write to
     """
-    check_dtype("dropout", dtype)
-    if rows < 1 or columns < 1:
-        raise ValueError(f"dropout: expected at least one row and one column, got ({rows}, {columns})")
-    for name, value in (("seed", seed), ("step", step), ("layer", layer)):
-        if value < 0:
-            raise ValueError(f"dropout: {name} must be at least 0, got {value}")
-    if step >= 1 << 63:
-        raise ValueError(f"dropout: step must be below 2^63, got {step}")
-    threshold, scale = threshold_and_scale(rate, dtype)
-    mask = empty((rows, columns), dtype)
-    write_mask(seed, cuda.to_device(np.array([step], np.int64)), layer, threshold, scale, mask)
-    return mask
-
-
-def write_mask(seed: int, steps: Array, layer: int, threshold: np.uint64, scale: Any, mask: Array) -> None:
-    """The same into `mask`, with the step count read on the device; unchecked, for the training step.
-
-    steps (1,): int64 on the device; threshold, scale: from `threshold_and_scale`, in mask's dtype
-    """
-    kernels.dropout_mask[launch.over_matrix(*mask.shape)](
-        np.uint64(seed & _MASK64), steps, np.uint64(layer & _MASK64), threshold, scale, mask
+    threshold, scale = threshold_and_scale(rate, mask.dtype)
+    kernels.dropout_mask[*launch.over_matrix(*mask.shape), stream](
+        np.uint64(seed & MASK64), steps, np.uint64(layer), threshold, scale, mask
     )
 
 
-def threshold_and_scale(rate: float, dtype: str) -> tuple[np.uint64, Any]:
+def threshold_and_scale(rate: float, dtype: Any) -> tuple[np.uint64, Any]:
     """What the kernel takes for a rate: kept where 53 random bits are at least `threshold`; `scale` in dtype.
 
     Raises ValueError unless rate is at least 0 and below 1.

@@ -25,7 +25,7 @@ from shared.names import DTYPES, LABEL_LOSSES, LOSSES
 
 STAGE = "stage4_numba_cuda"
 activations, arrays, dense, dropout, gather, grids = (
-    load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "gather", "launch")
+    load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "kernels.gather", "launch")
 )
 losses, matmul, optimizers, reductions, tensor_cores = (
     load_part(STAGE, name) for name in ("losses", "matmul", "optimizers", "reductions", "tensor_cores")
@@ -258,7 +258,7 @@ def _multiply(size: tuple[int, int, int], dtype: str) -> None:
 
 
 def _dropout(size: tuple[int, int, int], dtype: str) -> None:
-    dropout.dropout_mask(size[0], size[1], 0.5, SEED, 0, 0, dtype)
+    dropout.write_mask(SEED, cuda.to_device(np.zeros(1, np.int64)), 0, 0.5, arrays.zeros(size[:2], dtype))
 
 
 def _gather(what: str) -> Call:
@@ -273,7 +273,8 @@ def _gather(what: str) -> Call:
             "gather_rows": lambda: _matrix((samples, size[1]), "float32"),
         }.get(what, lambda: _labels(samples, size[1]))()
         out = arrays.zeros(size[:1], np.int32) if what == "gather_labels" else arrays.zeros(size[:2], dtype)
-        getattr(gather, what)(data, order, position, out)
+        launch = grids.elementwise(out.size) if out.ndim == 1 else grids.over_matrix(*out.shape)
+        getattr(gather, what)[launch](data, order, position, out)
 
     return call
 

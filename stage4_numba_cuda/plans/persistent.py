@@ -26,6 +26,7 @@ from shared.names import ACTIVATIONS, LOSSES
 from .. import launch
 from ..arrays import Array, empty, zeros
 from ..backend import BACKEND, cuda
+from ..dropout import MASK64
 from ..kernels import persistent as kernels
 from ..kernels import ptx
 from ..kernels.head import HEAD_LANES
@@ -41,9 +42,6 @@ nothing was measured."""
 
 CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
 """Rows of the batch that a block computes at a time, best first: what shared memory holds."""
-
-MASK64 = (1 << 64) - 1
-
 
 VARIABLE = "GROUNDUP_PERSISTENT"
 """1: training takes the kernel wherever it fits; 0: never. Not set: on a GPU."""

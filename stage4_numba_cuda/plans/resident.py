@@ -23,8 +23,7 @@ from shared.names import LABEL_LOSSES
 
 from .. import launch
 from ..arrays import zeros
-from ..dropout import threshold_and_scale
-from ..kernels import dropout as dropout_kernels
+from ..dropout import threshold_and_scale, write_mask
 from ..kernels import fused
 from ..kernels import resident as kernels
 from . import cuda_graphs, persistent
@@ -40,8 +39,6 @@ from .resident_host import (
     schedule_of,
     steps_between_readings,
 )
-
-MASK64 = (1 << 64) - 1
 
 _serials = count_up()
 """A run's number tells its captured graphs from those of every other, of which the memory may be gone."""
@@ -188,10 +185,7 @@ class ResidentRun:
         taken = self.counters[fused.STEP : fused.STEP + 1]
         for layer, (mask, (size, rate)) in enumerate(zip(plan.own[2:], self._dropouts, strict=False)):
             mask = mask.reshape(mask.size // size, size)
-            threshold, scale = threshold_and_scale(rate, self.network.dtype)
-            dropout_kernels.dropout_mask[*launch.over_matrix(*mask.shape), stream](
-                np.uint64(self.seed & MASK64), taken, np.uint64(layer), threshold, scale, mask
-            )
+            write_mask(self.seed, taken, layer, rate, mask, stream)
 
 
 class MlpRun(ResidentRun):

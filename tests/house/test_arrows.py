@@ -49,10 +49,6 @@ MAY_IMPORT = {
     "groundup.__main__": ("groundup.entry",),
     # Where the program begins, so that Ctrl-C is quiet while the rest is loaded.
     "groundup.entry": ("groundup", "groundup.cli", "shared.machine"),
-    # The former names of what moved, kept for scripts; nothing of ours imports them.
-    "shared.doctor": ("groundup.doctor",),
-    "stage4_numba_cuda.emulator": ("cuda_emulator",),
-    "stage4_numba_cuda.gpu_report": ("groundup.gpu_report",),
     **{room: (*SHARED, "cuda_emulator", *TOOLS[: TOOLS.index(room)]) for room in TOOLS},
     "groundup": (*SHARED, "cuda_emulator", "groundup.doctor"),
 }
