@@ -18,6 +18,7 @@ from shared.data.datasets import Form, load_dataset
 from shared.training.checkpoints import build_network, load_checkpoint, restore_optimizer, save_checkpoint
 from tests.shared.data.own_sets import FLAGS, SHAPES, flags, shapes
 from tests.stages import STAGE_PARAMS, USABLE_STAGES, without_announcement
+from tests.wide import widely
 
 SETS = {"shapes": ("shapes", []), "flags": ("flags.npz", ["--colour"])}
 """Name -> (place, options)."""
@@ -59,7 +60,7 @@ def train(name: str, folder: Path, *more: object, stage: str = "stage2_numpy") -
 
 
 @pytest.mark.parametrize("stage", STAGE_PARAMS)
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", widely(SETS))
 def test_a_set_goes_through_training_resuming_and_looking(
     stage: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,7 +85,7 @@ def test_a_set_goes_through_training_resuming_and_looking(
     assert {"confusion.png", "first_layer_weights.svg"} <= {path.name for path in (tmp_path / "run" / "look").iterdir()}
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", widely(["flags", "shapes"]))
 def test_all_stages_race_on_a_set_and_agree(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place, options = SETS[name]
     words = ["--dataset", place, *options, "--hidden", 4, "--epochs", 1, "--limit", 12, "--batch-size", 4, "--json"]
@@ -96,7 +97,7 @@ def test_all_stages_race_on_a_set_and_agree(name: str, tmp_path: Path, capsys: p
     assert document["network"] == ([400, 4, 3] if name == "shapes" else [1152, 4, 4])
 
 
-@pytest.mark.parametrize("stage", STAGE_PARAMS[1:3])
+@pytest.mark.parametrize("stage", widely(STAGE_PARAMS[1:3]))
 def test_first_and_last_layer_of_a_known_network_follow_the_set(stage: str, tmp_path: Path) -> None:
     assert train("flags", tmp_path / "run", "--model", "lenet5", "--schedule", "constant", stage=stage) == 0
     architecture = load_checkpoint(tmp_path / "run" / "last.safetensors").architecture

@@ -19,6 +19,7 @@ from groundup.doctor.system import namesakes
 from groundup.studio.kernel.workers import Worker
 from shared.bench.measuring import children
 from shared.machine.processes import ROOT, Finished, python, run
+from tests.wide import widely
 
 
 def trial_of_the_doctor() -> None:
@@ -50,7 +51,9 @@ def measuring_child() -> None:
     assert children.ask("import numpy, json; print(json.dumps(len(numpy.zeros(3))))", threads=1) == 3
 
 
-@pytest.mark.parametrize("start", [trial_of_the_doctor, worker_of_the_studio, compiler, examiner, measuring_child])
+@pytest.mark.parametrize(
+    "start", widely([trial_of_the_doctor, worker_of_the_studio, compiler, examiner, measuring_child], 2)
+)
 def test_a_child_runs_no_file_of_the_folder_that_one_stands_in(
     start: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +67,7 @@ def test_a_child_runs_no_file_of_the_folder_that_one_stands_in(
     assert not (tmp_path / "planted").exists()
 
 
-@pytest.mark.parametrize("name", ["numpy.py", "typer.py", "rich/__init__.py", "shared/__init__.py"])
+@pytest.mark.parametrize("name", widely(["shared/__init__.py", "numpy.py", "typer.py", "rich/__init__.py"], 2))
 def test_the_program_runs_no_file_of_the_folder_that_one_stands_in(name: str, tmp_path: Path) -> None:
     planted = tmp_path / name
     planted.parent.mkdir(exist_ok=True)
@@ -90,7 +93,7 @@ def command(folder: Path, *words: str) -> Finished:
     return run(python("-m", "groundup", *words), 120, folder=folder, variables=finding(folder))
 
 
-@pytest.mark.parametrize("name", ["shared", "cuda_emulator", "stage2_numpy"])
+@pytest.mark.parametrize("name", widely(["shared", "cuda_emulator", "stage2_numpy"]))
 def test_a_package_in_place_of_ours_ends_a_command_with_one_sentence(name: str, tmp_path: Path) -> None:
     package = with_package(tmp_path, name)
     done = command(tmp_path, "check")
@@ -107,7 +110,7 @@ def test_a_module_in_place_of_a_package_of_ours_is_told_too(tmp_path: Path) -> N
     assert f"error: {tmp_path / 'shared.py'} is not groundup's" in command(tmp_path, "race").errors
 
 
-@pytest.mark.parametrize("module", ["groundup.doctor", "groundup"])
+@pytest.mark.parametrize("module", widely(["groundup", "groundup.doctor"]))
 def test_the_doctor_works_beside_it_and_tells_of_it(module: str, tmp_path: Path) -> None:
     package = with_package(tmp_path, "shared")
     words = ["doctor"] if module == "groundup" else []
@@ -135,7 +138,7 @@ def test_our_own_packages_are_nobody_elses(monkeypatch: pytest.MonkeyPatch, tmp_
     assert own_packages.namesakes() == [str(tmp_path / "shared")]
 
 
-@pytest.mark.parametrize("stage", ["stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda"])
+@pytest.mark.parametrize("stage", widely(["stage4_numba_cuda", "stage1_pure_python", "stage2_numpy", "stage3_c"]))
 def test_a_script_beside_a_package_shared_of_its_own_is_told_by_every_stage(stage: str, tmp_path: Path) -> None:
     with_package(tmp_path, "shared")
     (tmp_path / "mine.py").write_text(f"import {stage}")

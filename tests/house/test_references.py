@@ -72,7 +72,7 @@ def taken(node: ast.AST) -> Iterator[tuple[str, str]]:
     """(owner, name) of `owner.name`, and of `monkeypatch.setattr(owner, "name", ...)`, whose name has to be there."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name):
         yield node.value.id, node.attr
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("monkeypatch.setattr", "monkeypatch.delattr"):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("setattr", "delattr"):
         owner, name, *_ = [*node.args, None, None]
         if isinstance(owner, ast.Name) and isinstance(name, ast.Constant) and not node.keywords:
             yield owner.id, str(name.value)

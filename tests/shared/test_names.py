@@ -51,7 +51,8 @@ def test_no_python_file_has_a_list_of_its_own() -> None:
         str(path.relative_to(ROOT))
         for folder in ("shared", "groundup", "stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda")
         for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if "cross_entropy" in (text := path.read_text(encoding="utf-8")) or "relu" in text or "Adam" in text
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Tuple | ast.List)
         and frozenset(e.value if isinstance(e, ast.Constant) else None for e in node.elts) in lists
     ]

@@ -171,6 +171,7 @@ def test_a_hundred_steps_are_those_of_stage_1(rung: str, chosen: int) -> None:
         np.testing.assert_allclose(to_host(got), np.asarray(wanted), rtol=1e-10, atol=1e-11)
 
 
+@wide
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_the_way_back_is_cut_into_parts_where_it_would_have_few_blocks(
     dropout: float, chosen: int, monkeypatch: pytest.MonkeyPatch

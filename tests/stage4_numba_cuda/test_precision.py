@@ -34,9 +34,9 @@ FORM = Architecture(
 )
 
 
-@pytest.fixture(params=widely(["convolutions", "dense layers, too"]))
+@pytest.fixture(params=widely(["convolutions", "dense layers, too"], first=0))
 def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is rounded. The kernels of dense layers take long to compile, and the wide tests have them."""
+    """What is rounded. The kernels take long to compile, and the wide tests have them."""
     if request.param == "convolutions":
         monkeypatch.setattr(dense_passes, "_pays", lambda *arguments: False)
 

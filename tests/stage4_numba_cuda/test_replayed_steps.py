@@ -238,8 +238,7 @@ def test_a_step_that_was_interrupted_is_asked_by_the_next_of_any_kind(
     optimizer = STAGE.optimizers.SGD(0.1)
     network, x, y = warm(optimizer)
     network.train_step(x[:5], y[:5], optimizer)
-    pixels = (np.arange(8 * SIZES[0]).reshape(8, SIZES[0]) % 256).astype(np.float32) / np.float32(255)
-    run = network.resident(pixels, np.zeros(8, np.int64), optimizer, 8, 0)
+    run = network.resident(x, np.zeros(8, np.int64), optimizer, 8, 0)
     run.begin_epoch(np.arange(8))
     plan = network.plans.mlp_memory(network, 8).persistent["float64"]
     with monkeypatch.context() as interrupted:

@@ -22,7 +22,7 @@ from tests.shared.data.idx_files import idx_bytes
 from tests.strangers.damage import HUGE, RAW, as_text, damaged, exchanged
 from tests.strangers.kinds import _head, _opened, _saved
 from tests.strangers.readers import CHECKPOINT, READERS, RUN, Reader
-from tests.wide import WIDE
+from tests.wide import WIDE, widely
 
 COUNT = 400 if WIDE else 24
 LONGEST = 10.0
@@ -202,7 +202,7 @@ def test_a_strange_checkpoint_takes_no_other_out_of_the_list(name: str, tmp_path
         assert "700" not in each["about"]
 
 
-@pytest.mark.parametrize("megabytes", [4, 45, 95])
+@pytest.mark.parametrize("megabytes", widely([45, 4, 95]))
 @pytest.mark.parametrize("form", ['["groundup text"]', "header", "document"])
 def test_a_header_that_is_a_bomb_costs_a_list_nothing(form: str, megabytes: int, tmp_path: Path) -> None:
     items = "[" + "[]," * (megabytes * 300_000) + "[]]"

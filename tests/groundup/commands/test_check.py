@@ -46,6 +46,7 @@ def wrong_relu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "relu_backward", wrong)
 
 
+@wide
 def test_on_a_gpu_the_kernels_are_compiled_side_by_side_before_the_first_comparison(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

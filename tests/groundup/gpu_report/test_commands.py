@@ -13,6 +13,7 @@ from groundup.gpu_report import commands
 from shared.bench.on_gpu import first_step
 from shared.bench.on_gpu.gpu_plan import Found, GpuPlan, LeftOut
 from shared.machine.processes import Finished
+from tests.wide import wide
 
 TIMES = {"import": 2.0, "first": 0.5, "second": 1e-4}
 
@@ -58,6 +59,7 @@ def test_without_time_the_commands_are_left_out(monkeypatch: pytest.MonkeyPatch,
     assert others == [LeftOut(name, "there is no time left") for name in ("groundup check 4", "groundup bench --quick")]
 
 
+@wide
 def test_the_first_step_of_a_process_is_timed_after_its_imports(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from groundup.gpu_report.report import JSON_NAME, PART_NAME
 from shared.machine import processes
+from tests.wide import widely
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -71,7 +72,9 @@ def ended_by(sent: int, part: str, depth: int, out: Path) -> int:
     return code
 
 
-@pytest.mark.parametrize(("part", "sent", "depth"), [("suite", signal.SIGTERM, 2), ("correctness", signal.SIGINT, 1)])
+@pytest.mark.parametrize(
+    ("part", "sent", "depth"), widely([("suite", signal.SIGTERM, 2), ("correctness", signal.SIGINT, 1)])
+)
 def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int, tmp_path: Path) -> None:
     """depth: how many processes there are below the report's: its part, and what the part has started."""
     assert ended_by(sent, part, depth, tmp_path) == 2
