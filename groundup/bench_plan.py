@@ -8,7 +8,7 @@ from pathlib import Path
 from groundup.stages import stages_for
 from shared.architectures import named
 from shared.bench.measuring import threads as thread_settings
-from shared.bench.on_gpu.gpu import on_gpu
+from shared.bench.measuring.gpu import on_gpu
 from shared.bench.running.plan import MODEL_PARTS, PARTS, PASSES, QUICK_PASSES_ON_GPU, Plan
 from shared.contract import is_emulated
 from shared.data.datasets import DataError, load_dataset

@@ -17,12 +17,12 @@ import numpy as np
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import as_learned, beliefs, load_data, open_checkpoint
-from shared.bench.records.results import results_folder
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import Dataset, Split
 from shared.layers import Shape
+from shared.machine.results import results_folder
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, build_network
 from shared.training.metrics import EpochRecord, evaluate, is_count, read_metrics

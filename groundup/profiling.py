@@ -21,11 +21,11 @@ from groundup.train import hidden_sizes
 from shared.architectures import named
 from shared.bench.kinds.steps import Case
 from shared.bench.measuring import threads as thread_settings
-from shared.bench.on_gpu.gpu import on_gpu
-from shared.bench.records.results import write_json
+from shared.bench.measuring.gpu import on_gpu
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import SIDE
 from shared.machine.hardware import usable_cores
+from shared.machine.results import write_json
 from shared.names import DTYPES
 from shared.profile import worker
 from shared.profile.document import Results, as_document

@@ -17,8 +17,8 @@ from shared.bench.kinds.ladders import ladder_rows
 from shared.bench.measuring import children
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.turns import Effort
-from shared.bench.records.results import as_json_line
 from shared.contract import Stage, load_stage
+from shared.machine.results import as_json_line
 
 EFFORT = Effort(repeats=5, group_limit=2.0)
 

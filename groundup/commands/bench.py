@@ -12,15 +12,16 @@ import typer
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
 from groundup.compiling import beforehand
-from shared.bench.measuring.trust import doubts
 from shared.bench.on_gpu import gpu_record
+from shared.bench.on_gpu.gpu_record import recorded
 from shared.bench.records.document import Results, as_document
-from shared.bench.records.results import as_json, results_folder, write_json
-from shared.bench.records.tables import recorded, tables
+from shared.bench.records.tables import tables
+from shared.bench.records.trust import doubts
 from shared.bench.running.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU
 from shared.bench.running.progress import Bar, Guessing
 from shared.bench.running.session import Session
 from shared.machine.environment import busy, describe, emulation
+from shared.machine.results import as_json, results_folder, write_json
 from shared.numbers import plural
 from shared.terminal import TextConsole, Whole, attempt, say
 

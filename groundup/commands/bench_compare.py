@@ -27,8 +27,8 @@ from shared.bench.records.compare import (
     warnings,
 )
 from shared.bench.records.document import Results, load
-from shared.bench.records.results import as_json
 from shared.machine.environment import describe
+from shared.machine.results import as_json
 from shared.terminal import TextConsole, Whole, say
 
 LISTED = 12

@@ -9,7 +9,7 @@ import typer
 
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import load, read_json
-from shared.bench.records.results import results_folder
+from shared.machine.results import results_folder
 from shared.numbers import plural
 from shared.terminal import say
 

@@ -15,9 +15,9 @@ from groundup.as_it_goes import as_it_goes
 from groundup.check import Findings, Settings
 from groundup.compiling import beforehand
 from groundup.stages import all_stages, named_stages
-from shared.bench.records.results import as_json
 from shared.checks.gradients import LIMIT
 from shared.contract import STAGES, load_stage
+from shared.machine.results import as_json
 from shared.numbers import two_digits
 from shared.terminal import TextConsole, Whole, say
 

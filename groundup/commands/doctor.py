@@ -9,7 +9,7 @@ from rich.text import Text
 
 from groundup.doctor import Diagnosis, diagnose
 from groundup.doctor.report import FIX, lines, outcome
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.terminal import TextConsole, say
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}

@@ -43,7 +43,7 @@ from groundup.course.rules.passing import grade, grade_again
 from groundup.course.rules.solutions import difference, open_solution
 from groundup.course.rules.states import begun, states_of
 from groundup.course.rules.watching import watch as watch_files
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.terminal import say
 
 TaskName = Annotated[str | None, typer.Argument(help="Such as 1.2, or a function's name.", show_default="the current")]

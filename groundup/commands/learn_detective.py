@@ -15,7 +15,7 @@ from groundup.course.manifest import Task, course
 from groundup.course.rules.detecting import Answered
 from groundup.course.rules.detecting import answer as judge_answer
 from groundup.course.rules.states import state
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.terminal import say
 
 KINDS_HELP = "\n".join(

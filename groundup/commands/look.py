@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.terminal import attempt, say
 
 

@@ -12,8 +12,8 @@ import typer
 from groundup import profiling
 from groundup.profiling import Settings
 from shared.architectures import NAMED
-from shared.bench.records.results import as_json, results_folder
 from shared.machine.environment import describe
+from shared.machine.results import as_json, results_folder
 from shared.numbers import plural
 from shared.profile.document import Results, as_document
 from shared.profile.table import NARROW, sentences, table, title

@@ -18,10 +18,10 @@ from groundup.race_bar import KERNELS, RaceBar
 from groundup.stages import stages_for
 from shared.architectures import NAMED
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.records.results import as_json, results_folder, write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, limited, load_dataset
 from shared.machine.environment import busy, environment
+from shared.machine.results import as_json, results_folder, write_json
 from shared.terminal import attempt, say
 
 LADDER_SIZE = 128

@@ -15,9 +15,9 @@ from groundup import train as training
 from groundup.commands import train_options as options
 from groundup.course.learners_stage import place_in, prepare, put_in_place, told
 from shared import contract
-from shared.bench.records.results import as_json
 from shared.data.datasets import Dataset, place_of
 from shared.machine.environment import environment
+from shared.machine.results import as_json
 from shared.numbers import plural
 from shared.terminal import say
 from shared.training.loop import TrainingInterrupted, TrainingResult

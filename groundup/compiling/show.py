@@ -16,7 +16,7 @@ from groundup.as_it_goes import SELDOM, as_it_goes
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.machine.software import extra
 from shared.terminal import TextConsole
 

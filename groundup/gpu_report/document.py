@@ -18,7 +18,7 @@ from typing import Any
 
 from groundup.gpu_report.commands import BENCH
 from shared.bench.on_gpu import gpu_goals, gpu_record
-from shared.bench.records.results import as_json, write_json
+from shared.machine.results import as_json, write_json
 
 JSON_NAME = gpu_record.REPORT
 USUAL = ("ladder", "steps", "training")

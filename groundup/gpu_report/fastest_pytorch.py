@@ -15,7 +15,8 @@ from functools import partial
 from groundup.gpu_report.networks import STEP_BATCHES, beside_pytorch
 from shared.architectures import NAMED
 from shared.bench.kinds.steps import Case, model_cases, step_rows
-from shared.bench.on_gpu import gpu, gpu_plan
+from shared.bench.measuring import gpu
+from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, Found, GpuPlan, LeftOut, attempted
 from shared.bench.on_gpu.resident_steps import resident_rows
 from shared.bench.peers.pytorch_device import FASTEST_DENSE_WAYS, FASTEST_MODEL_WAYS

@@ -20,8 +20,8 @@ from shared.bench.kinds.convolutions import convolution_rows, forms_of
 from shared.bench.kinds.inference import MODEL_BATCHES, inference_rows
 from shared.bench.kinds.memory import MODEL_BATCH, memory_rows
 from shared.bench.kinds.steps import model_cases, step_rows
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.on_gpu import gpu
 from shared.bench.on_gpu.gpu_plan import NO_GPU, Found, GpuPlan, LeftOut, attempted, not_timed
 from shared.contract import STAGES, Stage, load_stage
 from shared.data.datasets import DataError, Dataset, Split, limited

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from shared.bench.on_gpu.gpu_plan import GpuPlan
-from shared.bench.records.results import write_json
 from shared.contract import STAGES, load_part
+from shared.machine.results import write_json
 
 _backend = load_part(STAGES[3], "backend")
 BACKEND, VARIABLE = _backend.BACKEND, _backend.VARIABLE

@@ -50,8 +50,8 @@ from types import FrameType
 from typing import Any
 
 from groundup.gpu_report.document import JSON_NAME, begun, end, fits, keep, record
-from shared.bench.records.results import results_folder, write_json
 from shared.machine import caches, processes
+from shared.machine.results import results_folder, write_json
 from shared.training.run_lock import RunLock
 
 SHARES = {

@@ -7,9 +7,9 @@ from groundup.kernels.entries import Entry, entry
 from groundup.kernels.images import MAX_POOL_INT64
 
 OF_BENCH = (
-    entry("device_clock.sleep", "int64", 1, 255, 255, package="shared.bench.on_gpu"),
-    entry("device_roofs.multiply_add", "int64 T[1] T[1]", 256, 255, 255, package="shared.bench.on_gpu"),
-    entry("device_roofs.triad_kernel", "T[1] T[1] T T[1]", 256, 255, 255, package="shared.bench.on_gpu"),
+    entry("device_clock.sleep", "int64", 1, 255, 255, package="shared.bench.measuring"),
+    entry("device_roofs.multiply_add", "int64 T[1] T[1]", 256, 255, 255, package="shared.bench.measuring"),
+    entry("device_roofs.triad_kernel", "T[1] T[1] T T[1]", 256, 255, 255, package="shared.bench.measuring"),
 )
 """Those that are no part of stage 4."""
 

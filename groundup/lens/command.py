@@ -21,7 +21,7 @@ from groundup.lens.profile import Profile
 from groundup.lens.profiling import profile
 from groundup.lens.targets import Wanted, launch_of
 from groundup.scripts import ScriptFailed, with_lines_as_notes
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.terminal import TextConsole
 
 BACKEND = "GROUNDUP_CUDA"

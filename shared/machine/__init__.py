@@ -11,6 +11,7 @@ own_process    this process: its memory, its processor time, and a mark to know 
 nvml           how busy the NVIDIA GPUs are
 processes      child processes with limits of time and output
 atomic         writes a file whole or not at all
+results        a folder for results, and JSON that any reader can read
 regular        opens regular files alone, and reads only so much of one
 strict_json    JSON of a stranger, read with limits
 

@@ -1,6 +1,6 @@
 """The results file of `groundup profile`. Its schema is profile.schema.json, JSON Schema.
 
-as_document(results)    for `shared.bench.records.results.write_json`
+as_document(results)    for `shared.machine.results.write_json`
 results_of(document)    the same Results again, or a ValueError that names what is wrong and where
 """
 

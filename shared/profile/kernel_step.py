@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from shared.bench.kinds.steps import Case, batch_of
-from shared.bench.on_gpu import device_clock, gpu
+from shared.bench.measuring import device_clock, gpu
 from shared.contract import Stage, load_part
 from shared.profile.found import Noted
 from shared.profile.kernel_work import Kernels, Launched

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from shared.bench.kinds.steps import Case
+from shared.bench.measuring.gpu import on_gpu
 from shared.bench.measuring.timing import summarise
-from shared.bench.on_gpu.gpu import on_gpu
 from shared.contract import Stage, is_emulated
 from shared.profile.bound import NEITHER, bound_of
 from shared.profile.c_step import CStep

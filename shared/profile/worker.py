@@ -17,9 +17,9 @@ from typing import Any
 
 from shared.bench.kinds.steps import Case
 from shared.bench.measuring import children
-from shared.bench.records.results import as_json_line
 from shared.contract import StageUnavailable, load_stage
 from shared.machine.environment import environment
+from shared.machine.results import as_json_line
 from shared.profile.measure import Effort, profile
 from shared.profile.roofs import Roofs, measured
 

@@ -6,16 +6,12 @@ import pytest
 
 from tests.house.source_tree import FLOORS, Import, circles, imports, sources
 
-SHARED = (
-    "shared",
-    "shared.machine",
-    "shared.data",
-    "shared.training",
-    "shared.checks",
-    "shared.bench",
-    "shared.profile",
-    "shared.charts",
+UNDER_BENCH = ("shared", "shared.machine", "shared.data", "shared.training", "shared.checks")
+BENCH = tuple(
+    f"shared.bench.{folder}" for folder in ("peers", "measuring", "records", "kinds", "on_gpu", "emulator", "running")
 )
+"""The harness's folders in the order of their arrows."""
+SHARED = (*UNDER_BENCH, "shared.bench", *BENCH, "shared.profile", "shared.charts")
 TOOLS = (
     "groundup",
     "groundup.doctor",
@@ -38,7 +34,9 @@ MAY_IMPORT = {
     "shared.data": ("shared", "shared.machine"),
     "shared.training": ("shared", "shared.machine", "shared.data"),
     "shared.checks": ("shared", "shared.machine"),
-    "shared.bench": (*SHARED[:-3], "cuda_emulator"),
+    "shared.bench": UNDER_BENCH,
+    **{room: (*UNDER_BENCH, *BENCH[: BENCH.index(room)]) for room in BENCH},
+    "shared.bench.emulator": (*UNDER_BENCH, *BENCH[: BENCH.index("shared.bench.emulator")], "cuda_emulator"),
     "shared.profile": SHARED[:-2],
     "shared.charts": SHARED[:-1],
     **dict.fromkeys(FLOORS, ("shared", "shared.machine")),
@@ -104,6 +102,8 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         ("shared.contract", "import stage1_pure_python"),
         ("shared.data.idx", "from groundup import cli"),
         ("shared.checks.tolerance", "from shared.bench import timing"),
+        ("shared.bench.measuring.turns", "from shared.bench.kinds import steps"),
+        ("shared.bench.kinds.steps", "from cuda_emulator import cuda"),
         (
             "shared.bench.measuring.timing",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.charts import style",

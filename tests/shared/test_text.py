@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from shared.bench.records.results import as_json
+from shared.machine.results import as_json
 from shared.terminal import TextConsole, say
 from shared.text import one_line, printable
 

@@ -17,9 +17,9 @@ from groundup.course.learner.finding import opened
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules.passing import ends_a_phase, grade
-from shared.bench.records.results import as_json_line
 from shared.contract import STAGES
 from shared.machine import processes
+from shared.machine.results import as_json_line
 
 
 def graded(folder: Path, task: Task) -> dict[str, Any]:

@@ -147,6 +147,6 @@ def _gpu(docs: Path) -> Iterator[Record]:
 
 
 if __name__ == "__main__":
-    from shared.bench.records.results import write_json
+    from shared.machine.results import write_json
 
     print(f"Written: {write_json(PATH, made())}")

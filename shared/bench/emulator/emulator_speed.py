@@ -35,10 +35,10 @@ from numba.core.registry import cpu_target
 
 from shared.bench.emulator.emulator_speed_tables import LABEL, QUICK, Row, Sizes, show
 from shared.bench.measuring.timing import Rounds, measure, summarise
-from shared.bench.records.results import write_json
 from shared.machine import processes
 from shared.machine.environment import environment
 from shared.machine.hardware import usable_cores
+from shared.machine.results import write_json
 
 SCHEMA = 1
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared.architectures import NAMED, named
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
-from shared.bench.on_gpu import gpu
 from shared.checks.convolution_ops import backward_scales, forward_scale
 from shared.checks.pair import host
 from shared.checks.rungs import ROUNDING

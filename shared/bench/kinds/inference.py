@@ -22,10 +22,10 @@ from shared.bench.kinds.steps import (
     model_cases,
     start_parameters,
 )
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes
 from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
-from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.checks.tolerance import tolerance
 from shared.contract import Stage, load_stage

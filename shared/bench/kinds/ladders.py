@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes, raised
 from shared.bench.measuring.timing import DTYPES, Sampler, aligned, random_arrays, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
-from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.checks.rungs import compare_rounded
 from shared.checks.tolerance import compare

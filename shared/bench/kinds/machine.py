@@ -21,14 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from shared.bench.measuring import gpu
+from shared.bench.measuring.peak import flops_per_second, peak_call
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import CACHE_LINE, DTYPES, Measurement, aligned, measure
-from shared.bench.on_gpu import gpu
 from shared.contract import Stage
 from shared.machine.hardware import usable_cores
-
-ROUNDS = 100_000
-"""Turns of the loop in one call: a fraction of a millisecond, against which the call itself is nothing."""
 
 NAME = "registers only"
 REFERENCE = "its own fastest sample"
@@ -48,19 +46,6 @@ CALL_BYTES = 256 << 20
 
 B, C, SCALE, EXPECTED = 1.5, 2.0, 0.5, 2.5
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-
-
-def peak_call(stages: Sequence[Stage], dtype: str) -> Callable[[], float] | None:
-    """A call of the loop, which returns the floating-point operations it did; None where no stage has one."""
-    for stage in stages:
-        if stage.ceilings is not None:
-            return partial(stage.ceilings.peak, dtype, ROUNDS)
-    return None
-
-
-def flops_per_second(call: Callable[[], float], measurement: Measurement) -> float:
-    """One core's peak in FLOP/s, from the times that `call` was measured to take."""
-    return call() / measurement.fastest
 
 
 def peak_rows(stages: Sequence[Stage], *, dtypes: Sequence[str] = DTYPES, repeats: int = 15) -> Iterator[BenchRow]:

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from shared.bench.kinds.steps import Case, batch_of, start_parameters
-from shared.bench.measuring import children
+from shared.bench.measuring import children, gpu
+from shared.bench.measuring.gpu import NO_REFERENCE
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.on_gpu import gpu
-from shared.bench.on_gpu.gpu import NO_REFERENCE
 from shared.bench.peers import pytorch, pytorch_device
 from shared.contract import Stage, is_emulated, load_stage
 from shared.machine.hardware import usable_cores

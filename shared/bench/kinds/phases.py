@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from shared.bench.measuring import children
+from shared.bench.measuring import children, gpu
+from shared.bench.measuring.gpu import NO_REFERENCE
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import Measurement, Sampler, aligned, random_arrays, stage_dtypes, summarise
 from shared.bench.measuring.turns import Effort, take_turns
-from shared.bench.on_gpu import gpu
-from shared.bench.on_gpu.gpu import NO_REFERENCE
 from shared.bench.peers import pytorch
 from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared.architectures import Architecture, named
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes, raised
 from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import Effort, take_turns
-from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.bench.peers.pytorch_device import Way
 from shared.contract import Stage, load_stage

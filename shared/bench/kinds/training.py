@@ -18,9 +18,9 @@ from time import sleep
 from typing import Any
 
 from shared.bench.kinds.steps import Case, start_parameters
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import REST, Measurement, summarise, times_as_fast
-from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.bench.peers.pytorch import Trained
 from shared.contract import Stage, is_emulated

@@ -16,8 +16,8 @@ from typing import Any
 
 from shared.bench.measuring.threads import cores_to_hold, holding
 from shared.bench.measuring.threads import variables as with_threads
-from shared.bench.records.results import as_json_line
 from shared.machine import processes
+from shared.machine.results import as_json_line
 
 PATIENCE = 180.0
 """Seconds: stage 4's kernels are compiled in far fewer."""

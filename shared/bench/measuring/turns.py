@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from shared.bench.kinds.machine import flops_per_second, peak_call
+from shared.bench.measuring import gpu
+from shared.bench.measuring.peak import flops_per_second, peak_call
 from shared.bench.measuring.timing import (
     MINIMUM_SAMPLE,
     REST,
@@ -23,7 +24,6 @@ from shared.bench.measuring.timing import (
     measure,
     times_as_fast,
 )
-from shared.bench.on_gpu import gpu
 from shared.contract import Stage, is_emulated
 from shared.machine.hardware import usable_cores
 

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 from shared.bench.kinds.ladders import ladder_rows
 from shared.bench.kinds.steps import Case, step_rows
 from shared.bench.kinds.training import Recipe, training_rows
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, Curve
 from shared.bench.measuring.turns import Effort
-from shared.bench.on_gpu import gpu
 from shared.bench.on_gpu.resident_steps import RESIDENT, resident_rows
 from shared.contract import STAGES, Stage, load_stage
 from shared.data.datasets import DataError, Dataset, limited, load_dataset

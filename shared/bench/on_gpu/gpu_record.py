@@ -19,12 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.on_gpu import gpu_rules
 from shared.bench.records.document import read_json
-from shared.bench.records.results import write_json
 from shared.bench.records.schema import shown
+from shared.bench.records.tables import empty_table
 from shared.machine.processes import ROOT
+from shared.machine.results import write_json
 from shared.numbers import duration, three_digits
 
 KIND = "groundup gpu report"
@@ -144,6 +147,14 @@ def beside(found: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
             what = f"{row['dataset']}, training until {row['goal']:.0%}"
             lines.append((what, "-", duration(row["seconds_to_goal"]), f"{row['test_accuracy']:.2%} at the end"))
     return lines
+
+
+def recorded(rows: Sequence[BenchRow], found: Reference) -> Table:
+    """What a GPU measured, on another machine, beside the emulator's times in `rows`."""
+    table = empty_table([(heading, "right" if i else "left") for i, heading in enumerate(HEADS)])
+    for line in beside(found, rows):
+        table.add_row(*line)
+    return table
 
 
 def newest(folder: Path = RECORDS) -> Path | None:

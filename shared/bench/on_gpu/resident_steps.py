@@ -24,9 +24,9 @@ from shared.bench.kinds.steps import (
     start_parameters,
     step_row,
 )
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.turns import Effort, take_turns
-from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch_device
 from shared.contract import Stage
 

@@ -2,7 +2,7 @@
 
 document     the results file, written and read
 schema       what may stand in one (results.schema.json)
-results      JSON in and out
+trust        what a reader must know before relying on the numbers
 compare      two results files beside each other
 tables       what was measured, for a terminal
 """

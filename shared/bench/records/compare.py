@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from shared.bench.measuring.noise import agree
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.records.document import Results
-from shared.bench.running.passes import agree
 from shared.numbers import duration, noise_text, plural, size_of, three_digits
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "within the noise", "unknown"

@@ -1,6 +1,6 @@
 """The results file of `groundup bench`: what is in it, how it is written, and how it is read again.
 
-    as_document(results)   for `shared.bench.records.results.write_json`
+    as_document(results)   for `shared.machine.results.write_json`
     load(path)             the same Results again, or a ValueError that names what is wrong and where
     results_of(document)   the same, of a document that was read already
 

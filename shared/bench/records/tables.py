@@ -9,7 +9,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.on_gpu import gpu_record
 from shared.numbers import duration, noise_text, share, size_of, three_digits
 
 Column = tuple[str, Callable[[BenchRow], str]]
@@ -61,14 +60,6 @@ def tables(rows: Sequence[BenchRow]) -> Iterator[tuple[str, Table]]:
     yield from _grids(rows, "phase", "Compiling, copying, computing", lambda row: row.part, _time)
 
 
-def recorded(rows: Sequence[BenchRow], found: gpu_record.Reference) -> Table:
-    """What a GPU measured, on another machine, beside the emulator's times in `rows`."""
-    table = _empty([(heading, "right" if i else "left") for i, heading in enumerate(gpu_record.HEADS)])
-    for line in gpu_record.beside(found, rows):
-        table.add_row(*line)
-    return table
-
-
 def _roofs(rows: Sequence[BenchRow]) -> Iterator[tuple[str, Table]]:
     if mine := [row for row in rows if row.kind == "peak"]:
         yield "The peak of one core: multiply-adds in registers only", _table(mine, [_WHO, _DTYPE, _TIME, _SPEED])
@@ -98,20 +89,20 @@ def _grids(
         here = [row for row in mine if group(row) == heading]
         contenders = list(dict.fromkeys(row.contender for row in here))
         cells = {(line(row), row.contender): value(row) for row in here}
-        table = _empty([("", "left"), *((name, "right") for name in contenders)])
+        table = empty_table([("", "left"), *((name, "right") for name in contenders)])
         for name in dict.fromkeys(map(line, here)):
             table.add_row(name, *(cells.get((name, contender), "-") for contender in contenders))
         yield heading, table
 
 
 def _table(rows: Sequence[BenchRow], columns: Sequence[Column]) -> Table:
-    table = _empty([(heading, "left" if heading in _LEFT else "right") for heading, _ in columns])
+    table = empty_table([(heading, "left" if heading in _LEFT else "right") for heading, _ in columns])
     for row in rows:
         table.add_row(*(text(row) for _, text in columns))
     return table
 
 
-def _empty(columns: Sequence[tuple[str, Literal["left", "right"]]]) -> Table:
+def empty_table(columns: Sequence[tuple[str, Literal["left", "right"]]]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for heading, justify in columns:
         table.add_column(heading, justify=justify, no_wrap=True)

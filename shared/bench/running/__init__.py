@@ -3,7 +3,7 @@
 plan         what a quick and a full run consist of
 worker       one pass, in a process of its own
 session      all passes, safe to interrupt
-passes       several processes, one after the other, and the noise of a ratio
+passes       the rows of several processes as one row each
 progress     the bar, and the guessing game
 predict      the learner's guess before each measurement
 """

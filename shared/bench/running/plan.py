@@ -29,10 +29,10 @@ from shared.bench.kinds import (
     steps,
     training,
 )
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import DTYPES
 from shared.bench.measuring.turns import Effort
-from shared.bench.on_gpu import gpu
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split, load_dataset
 

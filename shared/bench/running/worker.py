@@ -22,10 +22,10 @@ from typing import Any, TextIO
 
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.peers import pytorch
-from shared.bench.records.results import as_json_line
 from shared.bench.running.plan import Bench, Plan, jobs
 from shared.contract import StageUnavailable, load_stage
 from shared.machine.environment import environment
+from shared.machine.results import as_json_line
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from shared.bench.measuring.rows import LIBRARIES, BenchRow, drawable
-from shared.bench.measuring.trust import spoilt
 from shared.bench.records.document import Results
+from shared.bench.records.trust import spoilt
 from shared.charts.drawing.colours import CONTENDERS, INK, PAPER
 from shared.contract import STAGE_TITLES, STAGES
 from shared.machine.environment import busy, describe, slowed

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 
 from shared.bench.measuring.rows import LIBRARIES, BenchRow
-from shared.bench.measuring.trust import same_reference, spoilt, steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import same_reference, spoilt, steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import column, guide, heading, log_axis, rows_axis
 from shared.charts.drawing.colours import INK, PAPER

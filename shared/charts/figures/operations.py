@@ -8,8 +8,8 @@ from statistics import median
 from matplotlib.lines import Line2D
 
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.trust import steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import guide, log_axis, rows_axis
 from shared.charts.drawing.colours import INK, RULE

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shared.bench.measuring.rows import LIBRARIES, BenchRow
-from shared.bench.measuring.trust import steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import beside, heading, rows_axis
 from shared.charts.drawing.colours import INK

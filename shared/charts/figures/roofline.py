@@ -14,8 +14,8 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.trust import steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import Label, label_column, log_axis
 from shared.charts.drawing.colours import INK, QUIET, ROOF

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 
 from shared.bench.measuring.rows import LIBRARIES, BenchRow
-from shared.bench.measuring.trust import steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import Label, label_column, log_axis, size_axis
 from shared.charts.drawing.colours import INK, PAPER

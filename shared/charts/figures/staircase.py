@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 
 from shared.bench.measuring.rows import LIBRARIES, BenchRow
-from shared.bench.measuring.trust import steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import log_axis
 from shared.charts.drawing.colours import INK, PAPER, QUIET, readable

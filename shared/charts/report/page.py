@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.trust import doubts
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import Results
+from shared.bench.records.trust import doubts
 from shared.charts.drawing.style import Chart
 from shared.charts.drawing.words import capital, noise_text, plural
 from shared.charts.report.page_figures import figures

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from shared.bench.measuring.rows import BenchRow, drawable
-from shared.bench.measuring.trust import spoilt, steady
 from shared.bench.records.document import Results
+from shared.bench.records.trust import spoilt, steady
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.words import as_fast, duration, share, three_digits
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from groundup.commands import bench as command
 from shared import contract
-from shared.bench.on_gpu.gpu import on_gpu
+from shared.bench.measuring.gpu import on_gpu
 from shared.bench.records.document import load
 from shared.bench.running import session, worker
 from shared.bench.running.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU, Plan, jobs

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from groundup.commands.charts import charts
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import Results, as_document
-from shared.bench.records.results import write_json
 from shared.charts import book
+from shared.machine.results import write_json
 from tests.shared.bench import bench_results as made
 
 app = typer.Typer()

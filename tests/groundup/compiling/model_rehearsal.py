@@ -51,7 +51,7 @@ def networks() -> Iterator[Any]:
     from groundup.gpu_report.networks import STEP_BATCHES
     from shared.bench.kinds.convolutions import forms_of
     from shared.bench.kinds.inference import MODEL_BATCHES
-    from shared.bench.on_gpu import device_clock
+    from shared.bench.measuring import device_clock
     from shared.contract import load_stage
 
     stage: Any = load_stage("stage4_numba_cuda")

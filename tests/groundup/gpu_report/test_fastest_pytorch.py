@@ -8,9 +8,9 @@ import pytest
 from groundup.gpu_report import fastest_pytorch
 from groundup.gpu_report.part import BACKEND, Part
 from groundup.gpu_report.parts import PARTS
+from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
-from shared.bench.on_gpu import gpu
 from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.bench.peers.pytorch_device import FASTEST_DENSE_WAYS, FASTEST_MODEL_WAYS
 

@@ -15,10 +15,10 @@ from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import GpuPlan
-from shared.bench.records.results import write_json
 from shared.checks.rungs import RungCheck
 from shared.checks.tolerance import compare, failed
 from shared.machine.processes import Finished
+from shared.machine.results import write_json
 from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="looks at what the report says without a GPU")

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shared.bench.measuring.gpu import NO_REFERENCE
 from shared.bench.measuring.rows import BenchRow, Curve, product_bytes
 from shared.bench.measuring.timing import Measurement
-from shared.bench.on_gpu.gpu import NO_REFERENCE
 from shared.bench.records.document import Results
 from tests.shared.bench.bench_numbers import (
     CPU_STAGES,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.bench.records.results import results_folder
 from shared.machine import atomic
 from shared.machine.atomic import write_atomically, write_together
+from shared.machine.results import results_folder
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, times: int) -> list[float]:

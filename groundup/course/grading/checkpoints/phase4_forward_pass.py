@@ -147,7 +147,7 @@ def _measured(tally: Tally) -> None:
     batch = 256
     parameters = initialize_parameters(LAYERS, "he", seed=1)
     forward = Forward(batch, [np.asarray(each) for each in parameters])
-    from shared.bench.on_gpu import device_clock  # here, because it makes a kernel for the backend
+    from shared.bench.measuring import device_clock  # here, because it makes a kernel for the backend
 
     take: Any = device_clock.sampler()
     for product in ("naive", "tiled"):

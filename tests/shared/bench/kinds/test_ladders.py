@@ -8,9 +8,8 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import ladders, machine
-from shared.bench.measuring import timing, turns
+from shared.bench.measuring import gpu, timing, turns
 from shared.bench.measuring.turns import Effort
-from shared.bench.on_gpu import gpu
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 
 FOUR = "stage4_numba_cuda"

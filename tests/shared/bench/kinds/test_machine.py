@@ -11,9 +11,8 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import machine
-from shared.bench.measuring import timing
+from shared.bench.measuring import device_clock, device_roofs, gpu, timing
 from shared.bench.measuring.timing import Measurement
-from shared.bench.on_gpu import device_clock, device_roofs, gpu
 from tests.fake_stages import fake_stage, say_of_stage_4
 from tests.stages import REASONS, USABLE_STAGES
 

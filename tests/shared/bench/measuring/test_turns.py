@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.bench.measuring import timing, turns
+from shared.bench.measuring import gpu, timing, turns
 from shared.bench.measuring.turns import CallLimit, Effort, first_of_each, take_turns
-from shared.bench.on_gpu import gpu
 from tests.fake_stages import fake_stage, say_of_stage_4
 
 TWO, FOUR = "stage2_numpy", "stage4_numba_cuda"

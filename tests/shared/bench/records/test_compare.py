@@ -29,7 +29,7 @@ from shared.bench.records.compare import (
 )
 from shared.bench.records.document import Results
 from shared.bench.records.document import as_document as results_document
-from shared.bench.records.results import write_json
+from shared.machine.results import write_json
 from tests.shared.bench import bench_results as made
 
 

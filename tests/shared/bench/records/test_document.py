@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from shared.bench.measuring.rows import KINDS, LIBRARIES, BenchRow, Curve
 from shared.bench.measuring.timing import Measurement
 from shared.bench.records.document import SCHEMA, Results, as_document, load
-from shared.bench.records.results import as_json, write_json
 from shared.bench.records.schema import fault, schema
 from shared.contract import STAGES
 from shared.machine.environment import environment
+from shared.machine.results import as_json, write_json
 from tests.shared.bench import bench_results as made
 from tests.shared.bench import bench_schema_docs as docs
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
 from shared.bench.on_gpu import gpu_record
-from shared.bench.records.tables import recorded, tables
+from shared.bench.on_gpu.gpu_record import recorded
+from shared.bench.records.tables import tables
 from tests.shared.bench.bench_results import full_results
 
 MEASURED = summarise([0.0345])

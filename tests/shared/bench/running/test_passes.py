@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.bench.measuring.noise import STUDENT_99, agree, noise
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import Measurement, summarise
-from shared.bench.running.passes import STUDENT_99, agree, merge, noise
+from shared.bench.running.passes import merge
 
 ROW = BenchRow("ladder", "stage2_numpy", "einsum", "float64", (4, 4, 4), 128, summarise([2.0]), "NumPy", 2.0)
 

@@ -1,4 +1,4 @@
-"""shared.bench.on_gpu.device_clock: the device sleeps until the host has filled its queue."""
+"""shared.bench.measuring.device_clock: the device sleeps until the host has filled its queue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shared.bench.on_gpu import device_clock
+from shared.bench.measuring import device_clock
 
 GPU = SimpleNamespace(emulated=False, name="gpu")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.bench.records.results import as_json, results_folder, write_json
+from shared.machine.results import as_json, results_folder, write_json
 
 
 def test_numbers_that_json_has_no_word_for_become_strings() -> None:

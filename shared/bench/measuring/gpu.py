@@ -64,7 +64,7 @@ def sampler(stage: Stage) -> Sampler | None:
     """
     if not on_gpu(stage):
         return None
-    from shared.bench.on_gpu import device_clock  # here, because it makes a kernel for the stage's device
+    from shared.bench.measuring import device_clock  # here, because it makes a kernel for the stage's device
 
     return device_clock.sampler()
 
@@ -79,7 +79,7 @@ def roofs(stage: Stage) -> Any | None:
     """Of a stage on a real GPU: peak(dtype) -> a call, and triad(b, c, scale, out). None elsewhere."""
     if not on_gpu(stage):
         return None
-    from shared.bench.on_gpu import device_roofs  # here, because it makes kernels for the stage's device
+    from shared.bench.measuring import device_roofs  # here, because it makes kernels for the stage's device
 
     return device_roofs
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.bench.measuring import device_clock, device_roofs, gpu
 from shared.bench.measuring.timing import Rounds, measure
-from shared.bench.on_gpu import device_clock, device_roofs, gpu
 from shared.bench.peers import pytorch_device
 from tests.fake_stages import fake_stage, say_of_stage_4
 

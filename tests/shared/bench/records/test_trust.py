@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.bench.measuring import trust
 from shared.bench.measuring.rows import BenchRow
+from shared.bench.records import trust
 from shared.bench.records.document import Results
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.style import Chart
