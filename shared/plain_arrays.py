@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.shapes import DIMENSIONS, label_beyond
+
 MASKED = "a masked array would lose its mask; fill it first, with .filled(value)"
 
 
@@ -52,8 +54,43 @@ def _refuse_masked_parts(values: list[Any] | tuple[Any, ...]) -> None:
                     plain_array(part)
 
 
-def whole_labels(function: str, labels: Any, rows: int) -> np.ndarray:
-    """Labels as an integer array (rows,), of whatever width; their range is not looked at.
+def real_numbers(values: Any) -> np.ndarray:
+    """The values as an array of 1, 2 or 4 dimensions, of any dtype of real numbers: what a stage's `asarray` takes.
+
+    Raises ValueError for an empty or ragged array or another number of dimensions, TypeError where something is not a
+    real number, has more than 64 bits or hides behind a mask.
+    """
+    try:
+        array = plain_array(values)
+    except ValueError as error:
+        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
+    except TypeError as error:
+        raise TypeError(f"asarray: {error}") from error
+    if array.dtype.kind not in "fiub":
+        hint = (
+            ": something in it is no number, or has more than 64 bits"
+            if isinstance(values, list) and array.dtype == object
+            else ""
+        )
+        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}{hint}")
+    if array.ndim not in DIMENSIONS:
+        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    return array
+
+
+def as_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
+    """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
+    array = whole_labels(function, labels, rows, classes)
+    if array.min() < 0 or array.max() >= classes:
+        i = int(np.argmax((array < 0) | (array >= classes)))
+        raise ValueError(label_beyond(function, i, int(array[i]), classes))
+    return array
+
+
+def whole_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
+    """Labels as an integer array (rows,), of whatever width; their range is not looked at if they fit in 64 bits.
 
     Raises TypeError for what is no whole number: bool, object and float labels among them, and a bool within a list.
     """
@@ -64,6 +101,10 @@ def whole_labels(function: str, labels: Any, rows: int) -> np.ndarray:
     except TypeError as error:
         raise TypeError(f"{function}: labels: {error}") from error
     if array.ndim < 2 and array.size and array.dtype.kind not in "iu":
+        if isinstance(labels, list | tuple) and all(type(label) is int for label in labels):
+            # NumPy has made objects or float64 of them, because no dtype of whole numbers holds them all
+            i = next(i for i, label in enumerate(labels) if not 0 <= label < classes)
+            raise ValueError(label_beyond(function, i, labels[i], classes))
         raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
     if array.shape != (rows,):
         raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")

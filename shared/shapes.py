@@ -1,4 +1,4 @@
-"""Which shapes fit together in the rooms of every floor, and what is said when they do not.
+"""Which shapes and whole numbers fit together in the rooms of every floor, and what is said when they do not.
 
 A floor asks with the shapes of its own arrays, so a mistake gets the same sentence on all of them. Each function raises
 ValueError, and says the shape that came and the shape that was expected.
@@ -8,6 +8,24 @@ This module uses only the standard library, so that every floor can import it.
 from __future__ import annotations
 
 Shape = tuple[int, ...]
+
+DIMENSIONS = (1, 2, 4)
+"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
+
+
+def fits_in_64_bits(number: int) -> bool:
+    """Whether an array can hold it: more bits are refused everywhere, although Python has them."""
+    return -(2**63) <= number < 2**64
+
+
+def whole(number: int) -> str:
+    """The number as text; of one with more than 64 bits only how many, because it may have a million digits."""
+    return str(number) if fits_in_64_bits(number) else f"a whole number of {int(number).bit_length()} bits"
+
+
+def label_beyond(function: str, i: int, label: int, classes: int) -> str:
+    """The sentence about a label that names none of the classes."""
+    return f"{function}: labels[{i}] is {whole(label)}, expected 0 to {classes - 1} ({classes} classes)"
 
 
 def check_same(function: str, **shapes: Shape) -> None:

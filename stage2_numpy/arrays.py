@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
-from shared.plain_arrays import float_dtype, plain_array, whole_labels
+from shared.plain_arrays import float_dtype, real_numbers
 from shared.shapes import check_same
 
 Array = np.ndarray
 
-DIMENSIONS = (1, 2, 4)
-"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 
 ieee = np.errstate(all="ignore")
 """Of the functions that it decorates: too large a number becomes inf and too small a one 0, as on every floor, even
@@ -37,18 +35,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     dtype('float32')
     """
     check_dtype("asarray", dtype)
-    try:
-        array = plain_array(values)
-    except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
-    except TypeError as error:
-        raise TypeError(f"asarray: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in DIMENSIONS:
-        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
-    if array.size == 0:
-        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    array = real_numbers(values)
     with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf
         return np.ascontiguousarray(array, dtype=dtype)
 
@@ -144,15 +131,6 @@ def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype:
         if np.may_share_memory(out, array) and np.shares_memory(out, array):
             raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
     return out
-
-
-def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
-    """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
-    array = whole_labels(function, labels, rows)
-    if array.min() < 0 or array.max() >= classes:
-        i = int(np.argmax((array < 0) | (array >= classes)))
-        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
-    return array
 
 
 def as_floats(name: str, values: Any) -> Array:

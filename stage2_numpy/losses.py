@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import as_labels
+
 from .activations import sigmoid, softmax
-from .arrays import Array, Scratch, as_labels, as_matrix, as_same_shape, borrow, ieee, output_like
+from .arrays import Array, Scratch, as_matrix, as_same_shape, borrow, ieee, output_like
 
 
 @ieee

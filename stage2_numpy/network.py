@@ -104,6 +104,7 @@ class Network(NetworkBase):
         described.Residual: Residual,
     }
     _asarray = staticmethod(asarray)
+    _overlap: ClassVar[Any] = staticmethod(np.may_share_memory)
 
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)

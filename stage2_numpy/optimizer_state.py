@@ -6,8 +6,9 @@ import numpy as np
 
 from shared.names import DTYPES
 from shared.optimizer_base import StateBase
+from shared.shapes import DIMENSIONS
 
-from .arrays import DIMENSIONS, Array, Scratch, asarray
+from .arrays import Array, Scratch, asarray
 
 
 class OptimizerState(StateBase):

@@ -15,14 +15,13 @@ import numpy as np
 
 from shared.machine.hardware import free_memory
 from shared.names import check_dtype
-from shared.plain_arrays import float_dtype, plain_array, whole_labels
+from shared.plain_arrays import float_dtype, real_numbers, whole_labels
+from shared.shapes import label_beyond
 
 from . import library
 
 Array = np.ndarray
 
-DIMENSIONS = (1, 2, 4)
-"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 ALIGNMENT = 64
 
 LARGE = 1 << 28
@@ -44,18 +43,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     dtype('float32')
     """
     check_dtype("asarray", dtype)
-    try:
-        array = plain_array(values)
-    except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
-    except TypeError as error:
-        raise TypeError(f"asarray: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in DIMENSIONS:
-        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
-    if array.size == 0:
-        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    array = real_numbers(values)
     try:
         return packed(array, np.dtype(dtype))
     except MemoryError as error:
@@ -240,12 +228,12 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
     Always a copy: C uses a label as an index, so no other thread may change it between the check and its use.
     """
-    array = whole_labels(function, labels, rows)
+    array = whole_labels(function, labels, rows, classes)
     try:
         copy = aligned_copy(array, np.int64)  # a uint64 too large for int64 becomes negative, and so is found below
     except MemoryError as error:
         raise MemoryError(f"{function}: labels: {error}") from error
     i = library.function("first_bad_label", _FLOAT32)(rows, classes, copy)
     if i < rows:
-        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
+        raise ValueError(label_beyond(function, i, int(array[i]), classes))
     return copy

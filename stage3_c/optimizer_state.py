@@ -7,8 +7,9 @@ import numpy as np
 
 from shared.names import DTYPES
 from shared.optimizer_base import StateBase
+from shared.shapes import DIMENSIONS
 
-from .arrays import DIMENSIONS, Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
+from .arrays import Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
 
 
 class OptimizerState(StateBase):

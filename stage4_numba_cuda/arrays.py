@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
-from shared.plain_arrays import float_dtype, plain_array, whole_labels
-from shared.shapes import check_same
+from shared.plain_arrays import as_labels as checked_on_host
+from shared.plain_arrays import float_dtype, real_numbers
+from shared.shapes import DIMENSIONS, check_same
 
 from .backend import BACKEND, cuda
 
 Array = Any
 """A device array: numba-cuda's DeviceNDArray, or the emulator's."""
-
-DIMENSIONS = (1, 2, 4)
-"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
@@ -49,18 +47,7 @@ def checked_array(values: Any, dtype: str) -> Array:
     check_dtype("asarray", dtype)
     if on_device(values) and values.dtype == dtype and values.ndim in DIMENSIONS and values.size and is_packed(values):
         return values
-    try:
-        array = to_host(values) if on_device(values) else plain_array(values)
-    except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
-    except TypeError as error:
-        raise TypeError(f"asarray: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in DIMENSIONS:
-        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
-    if array.size == 0:
-        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    array = real_numbers(to_host(values) if on_device(values) else values)
     with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
         return np.ascontiguousarray(array, dtype)
 
@@ -221,12 +208,8 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
 def checked_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
     """The same on the host: they are checked there, where they come from, for a kernel uses a label as an index."""
-    array = whole_labels(function, to_host(labels) if on_device(labels) else labels, rows)
-    wrong = (array < 0) | (array >= classes)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
-    return array.astype(np.int32)
+    host = to_host(labels) if on_device(labels) else labels
+    return checked_on_host(function, host, rows, classes).astype(np.int32)
 
 
 def element_count(shape: tuple[int, ...]) -> int:
