@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.shapes import DIMENSIONS, label_beyond
+from shared.shapes import DIMENSIONS, Shape, check_indices, label_beyond
 
 MASKED = "a masked array would lose its mask; fill it first, with .filled(value)"
 
@@ -78,6 +78,33 @@ def real_numbers(values: Any) -> np.ndarray:
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
     return array
+
+
+def whole_indices(function: str, indices: Any, expected: Shape, input_shape: Shape) -> np.ndarray:
+    """The indices of a pool as an integer array of the expected shape, that of grad_output; no range is checked."""
+    expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
+    try:
+        array = plain_array(indices)
+    except ValueError as error:
+        raise TypeError(f"{expected_kind}, got ragged ones") from error
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{expected_kind}, got {array.dtype}")
+    check_indices(function, array.shape, expected, input_shape)
+    return array
+
+
+def as_indices(function: str, indices: Any, expected: Shape, input_shape: Shape) -> np.ndarray:
+    """The same as int64, each within its channel, or an error that says which is not."""
+    array, last = whole_indices(function, indices, expected, input_shape), input_shape[2] * input_shape[3] - 1
+    if array.min() < 0 or array.max() > last:
+        raise ValueError(index_beyond(function, array, int(np.argmax((array < 0) | (array > last))), last))
+    return array.astype(np.int64, copy=False)
+
+
+def index_beyond(function: str, indices: np.ndarray, bad: int, last: int) -> str:
+    """The sentence about an index, number `bad` of all, that is not within its channel."""
+    place = ", ".join(str(int(number)) for number in np.unravel_index(bad, indices.shape))
+    return f"{function}: indices[{place}] is {indices.flat[bad]}, expected 0 to {last}"
 
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:

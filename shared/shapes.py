@@ -7,6 +7,8 @@ This module uses only the standard library, so that every floor can import it.
 
 from __future__ import annotations
 
+from typing import Any
+
 Shape = tuple[int, ...]
 
 DIMENSIONS = (1, 2, 4)
@@ -28,12 +30,44 @@ def label_beyond(function: str, i: int, label: int, classes: int) -> str:
     return f"{function}: labels[{i}] is {whole(label)}, expected 0 to {classes - 1} ({classes} classes)"
 
 
+def check_vector(name: str, shape: Shape) -> None:
+    """One dimension."""
+    if len(shape) != 1:
+        raise ValueError(f"{name}: expected 1 dimension, got {len(shape)} with shape {shape}")
+
+
+def check_matrix(name: str, shape: Shape) -> None:
+    """Rows and columns, and at least one of each."""
+    if len(shape) != 2:
+        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {len(shape)} with shape {shape}")
+    if 0 in shape:
+        raise ValueError(f"{name}: expected at least one row and one column, got shape {shape}")
+
+
+def check_images(name: str, shape: Shape, axes: str) -> None:
+    """Four dimensions, which the error names, and at least one number."""
+    if len(shape) != 4:
+        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {len(shape)} with shape {shape}")
+    if 0 in shape:
+        raise ValueError(f"{name}: expected at least one value, got shape {shape}")
+
+
 def check_same(function: str, **shapes: Shape) -> None:
     """All shapes are that of the first one."""
     (first, expected), *others = shapes.items()
     for name, shape in others:
         if shape != expected:
             raise ValueError(f"{function}: {name} is {shape} but {first} is {expected}; they must have the same shape")
+
+
+def check_alike(function: str, **arrays: Any) -> None:
+    """All arrays have the shape and the dtype of the first one, or TypeError for the dtype."""
+    (first, expected), *others = arrays.items()
+    for name, array in others:
+        if array.shape != expected.shape:
+            check_same(function, **{first: expected.shape, name: array.shape})
+        if array.dtype != expected.dtype:
+            raise TypeError(f"{function}: {name} is {array.dtype} but {first} is {expected.dtype}; convert one of them")
 
 
 def check_dense(weights: Shape, bias: Shape) -> None:

@@ -12,7 +12,7 @@ from operator import index
 from typing import Any
 
 from shared.names import check_dtype
-from shared.shapes import DIMENSIONS, fits_in_64_bits, label_beyond, whole
+from shared.shapes import DIMENSIONS, check_images, check_vector, fits_in_64_bits, label_beyond, whole
 
 Vector = list[float]
 Matrix = list[list[float]]
@@ -93,8 +93,7 @@ def as_images(name: str, values: Any, axes: str = "batch, channels, rows, column
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
     shape = shape_of(images)
-    if len(shape) != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {len(shape)} with shape {shape}")
+    check_images(name, shape, axes)
     return images, shape
 
 
@@ -104,9 +103,7 @@ def as_vector(name: str, values: Any) -> Vector:
         vector = asarray(values)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
-    shape = shape_of(vector)
-    if len(shape) != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {len(shape)} with shape {shape}")
+    check_vector(name, shape_of(vector))
     return vector
 
 

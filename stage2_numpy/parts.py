@@ -87,10 +87,8 @@ class MaxPool:
     def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
         shape = _pooled(x.shape, self._layer)
-        out, indices = (
-            this_pass.array(self, "output", shape, x),
-            this_pass.memory(("indices", id(self)), shape, np.int64),
-        )
+        out = this_pass.array(self, "output", shape, x)
+        indices = this_pass.memory(("indices", id(self)), shape, np.int64)
         output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride, out, indices, this_pass.memory)
         return output
 

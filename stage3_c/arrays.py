@@ -16,7 +16,7 @@ import numpy as np
 from shared.machine.hardware import free_memory
 from shared.names import check_dtype
 from shared.plain_arrays import float_dtype, real_numbers, whole_labels
-from shared.shapes import label_beyond
+from shared.shapes import check_alike, check_images, check_matrix, check_vector, label_beyond
 
 from . import library
 
@@ -115,28 +115,21 @@ def as_matrix(name: str, values: Any) -> Array:
     array = as_floats(name, values)
     if array.ndim == 2 and array.size and array.flags.carray and array.dtype.isnative:
         return array
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    check_matrix(name, array.shape)
     return _packed(name, array)
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
     """As `as_matrix`, of 4 dimensions; the error names the axes."""
     array = as_floats(name, values)
-    if array.ndim != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: expected at least one value, got shape {array.shape}")
+    check_images(name, array.shape, axes)
     return _packed(name, array)
 
 
 def as_vector(name: str, values: Any) -> Array:
     """As `as_matrix`, of 1 dimension."""
     array = as_floats(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    check_vector(name, array.shape)
     return _packed(name, array)
 
 
@@ -160,16 +153,7 @@ def _packed(name: str, array: Array) -> Array:
 def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     """All as matrices, after checking that they have one shape and one dtype."""
     matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
-    (first, expected), *others = matrices.items()
-    for name, matrix in others:
-        if matrix.shape != expected.shape:
-            raise ValueError(
-                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
-            )
-        if matrix.dtype != expected.dtype:
-            raise TypeError(
-                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
-            )
+    check_alike(function, **matrices)
     return tuple(matrices.values())
 
 

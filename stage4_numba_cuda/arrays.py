@@ -16,7 +16,7 @@ import numpy as np
 from shared.names import check_dtype
 from shared.plain_arrays import as_labels as checked_on_host
 from shared.plain_arrays import float_dtype, real_numbers
-from shared.shapes import DIMENSIONS, check_same
+from shared.shapes import DIMENSIONS, check_alike, check_images, check_matrix, check_vector
 
 from .backend import BACKEND, cuda
 
@@ -96,24 +96,21 @@ def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix on the device: the array itself if it is one, else copied over; or an error that
     names it. What is neither float32 nor float64 becomes float32."""
     array = as_floats(name, values)
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
+    check_matrix(name, array.shape)
     return array
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
     """The same for an array of 4 dimensions, which an error names by its axes."""
     array = as_floats(name, values)
-    if array.ndim != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
+    check_images(name, array.shape, axes)
     return array
 
 
 def as_vector(name: str, values: Any) -> Array:
     """The same for an array of 1 dimension."""
     array = as_floats(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    check_vector(name, array.shape)
     return array
 
 
@@ -128,13 +125,7 @@ def as_floats(name: str, values: Any) -> Array:
 def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     """All as matrices, after checking that they have one shape and one dtype."""
     matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
-    (first, expected), *others = matrices.items()
-    check_same(function, **{name: matrix.shape for name, matrix in matrices.items()})
-    for name, matrix in others:
-        if matrix.dtype != expected.dtype:
-            raise TypeError(
-                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
-            )
+    check_alike(function, **matrices)
     return tuple(matrices.values())
 
 

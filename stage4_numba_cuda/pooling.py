@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.plain_arrays import plain_array
-from shared.shapes import check_grad_output, check_indices
+from shared.plain_arrays import as_indices
+from shared.shapes import check_grad_output
 from shared.windows import Pair, image_shape, output_size, pair, within
 
 from . import launch
@@ -165,19 +165,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
 
     They are checked on the host, because a kernel writes where an index says.
     """
-    expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
-    try:
-        array = to_host(indices) if on_device(indices) else plain_array(indices)
-    except ValueError as error:
-        raise TypeError(f"{expected_kind}, got ragged ones") from error
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{expected_kind}, got {array.dtype}")
-    check_indices(function, array.shape, expected, shape)
-    last = shape[2] * shape[3] - 1
-    if array.min() < 0 or array.max() > last:
-        at = np.unravel_index(int(np.argmax((array < 0) | (array > last))), array.shape)
-        place = ", ".join(str(int(number)) for number in at)
-        raise ValueError(f"{function}: indices[{place}] is {array[at]}, expected 0 to {last}")
+    array = as_indices(function, to_host(indices) if on_device(indices) else indices, expected, shape)
     if on_device(indices) and is_packed(indices) and indices.dtype == np.int64:
         return indices
-    return cuda.to_device(np.ascontiguousarray(array, np.int64))
+    return cuda.to_device(np.ascontiguousarray(array))
