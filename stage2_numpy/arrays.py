@@ -51,7 +51,6 @@ def ieee(function: Callable[P, R]) -> Callable[P, R]:
     return quiet
 
 
-@ieee  # a float64 beyond float32's range becomes inf
 def asarray(values: Any, dtype: str = "float32") -> Array:
     """Values as a C-contiguous array of 1, 2 or 4 dimensions; no copy where they already are one.
 
@@ -65,6 +64,11 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     """
     check_dtype("asarray", dtype)
     array = real_numbers(values)
+    return array if array.dtype == dtype and array.flags.carray else _converted(array, dtype)
+
+
+@ieee  # a float64 beyond float32's range becomes inf
+def _converted(array: Array, dtype: str) -> Array:
     return np.ascontiguousarray(array, dtype=dtype)
 
 

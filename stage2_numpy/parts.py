@@ -72,10 +72,9 @@ class Dropout:
 
     def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        mask = self._mask
-        return (
-            grad_output if mask is None else np.multiply(grad_output, mask, out=this_pass.grad_array(self, grad_output))
-        )
+        if self._mask is None:
+            return grad_output
+        return np.multiply(grad_output, self._mask, out=this_pass.grad_array(self, grad_output))
 
 
 class MaxPool:

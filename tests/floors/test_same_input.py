@@ -320,3 +320,24 @@ class TestWhenNumPyRaises:
             return host(stage, p)
 
         np.testing.assert_array_equal(stepped("raise"), stepped("ignore"))
+
+    def test_a_step_of_a_network(self, stage: Stage) -> None:
+        def stepped(errors: Any) -> list[np.ndarray]:
+            network, optimizer = stage.network.Network([4, 3, 3]), stage.optimizers.Adam(0.1)
+            with np.errstate(all=errors):
+                losses = [network.train_step(X.astype("f8") * 1e-30, [0, 1, 2], optimizer) for _ in range(2)]
+                network.predict(X * 1e30)
+            return [np.array(losses), *(host(stage, p) for p in network.parameters)]
+
+        for got, expected in zip(stepped("raise"), stepped("ignore"), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+    def test_the_callers_own_setting_is_there_again_after_each_call(self, stage: Stage) -> None:
+        huge = stage.arrays.asarray(np.full((2, 2), 1e30, "f4"))
+        with np.errstate(all="raise"):
+            for _ in range(2):
+                stage.matmul.matmul(huge, huge)
+                with pytest.raises(ValueError, match="columns must equal"):
+                    stage.matmul.matmul(huge, stage.arrays.asarray(np.ones((3, 2))))
+                assert set(np.geterr().values()) == {"raise"}
+                stage.losses.mean_squared_error(huge, stage.arrays.asarray(np.zeros((2, 2))))
