@@ -313,6 +313,18 @@ def test_a_class_without_a_training_image_is_told(
         assert load_dataset(file).classes == (len(names) if names else max(labels) + 1)
 
 
+@pytest.mark.parametrize("colour", [False, True])
+def test_paper_is_white_where_the_border_of_the_training_images_is(tmp_path: Path, colour: bool) -> None:
+    images = np.full((6, 8, 8, 3), 20, np.uint8)
+    images[:, 2:6, 2:6] = 230  # more light than dark is no sign: a small figure or a large one
+    images[:, 1:7, 1:7] = 230
+    for x, white in ((images, False), (255 - images, True), ((255 - images) / 255, True)):
+        file = npz(tmp_path / "set.npz", x_train=x, x_test=x[:3])
+        assert load_dataset(file, colour=colour).described.on_white is white
+        assert load_dataset(file, colour=colour, resize="4").described.on_white is white
+    assert not load_dataset().described.on_white
+
+
 def test_without_names_the_classes_are_numbers(tmp_path: Path) -> None:
     assert load_dataset(npz(tmp_path / "set.npz", class_names=None)).described.names == ("0", "1", "2")
 
