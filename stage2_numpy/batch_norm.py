@@ -58,11 +58,11 @@ def batch_norm(
     Same as torch.nn.functional.batch_norm. While training, the running arrays are changed in place:
     running = (1 - momentum) * running + momentum * the batch's.
     out: where to write the output; scratch: memory for what is saved, of this layer alone
-    Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for a mix of
-    dtypes.
+    Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for two dtypes.
 
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way. What rounding
     left of the mean is measured and subtracted, too.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     x = _checked_x(x)
     if training:
@@ -85,10 +85,10 @@ def batch_norm(
     if training:
         mean = (_sums(lines, scratch) / count).astype(x.dtype)
     np.subtract(lines, mean[:, np.newaxis], out=centred)
-    rest = np.zeros(len(mean))
+    rest = _sums(centred, scratch) / count if training else np.zeros(len(mean))
     if training:
-        rest = _sums(centred, scratch) / count
-        var = _products(centred, centred, scratch) / count - rest * rest
+        var = _products(centred, centred, scratch) / count
+        var -= np.where(np.isinf(var), 0, rest * rest)
         running_mean[...] = (1 - momentum) * running_mean + momentum * (mean + rest)
         running_var[...] = (1 - momentum) * running_var + momentum * (var * (count / (count - 1)))
     inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)

@@ -66,6 +66,7 @@ def batch_norm(
     saved: for `batch_norm_backward`
     Raises ValueError where shapes do not fit together, or a channel has a single value while training, whose variance
     would be 0; TypeError for a mix of dtypes.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     function = "batch_norm"
     x = _checked_x(f"{function}: x", x)

@@ -77,6 +77,7 @@ def batch_norm(
     out: the device array to write to
     Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for a mix of
     dtypes.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     x = _checked_x(x)
     running = {"running_mean": running_mean, "running_var": running_var}
