@@ -6,6 +6,7 @@ NumPy forgets a mask where a list of masked rows becomes one array, and takes Tr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,17 @@ def _refuse_masked_parts(values: list[Any] | tuple[Any, ...]) -> None:
             for part in values:
                 if type(part) is kind:
                     plain_array(part)
+
+
+def check_changeable(running: Mapping[str, Any]) -> None:
+    """Training changes the running statistics in place: they must be arrays that may be written to."""
+    for name, array in running.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
+        if array.dtype.char not in "fd":
+            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
+        if not array.flags.writeable:
+            raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
 
 
 def real_numbers(values: Any) -> np.ndarray:

@@ -7,6 +7,8 @@ This module uses only the standard library, so that every floor can import it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Shape = tuple[int, ...]
@@ -70,6 +72,13 @@ def check_alike(function: str, **arrays: Any) -> None:
             raise TypeError(f"{function}: {name} is {array.dtype} but {first} is {expected.dtype}; convert one of them")
 
 
+def check_dtypes(function: str, **arrays: Any) -> None:
+    """Both arrays have one dtype, or TypeError."""
+    (one, a), (other, b) = arrays.items()
+    if a.dtype != b.dtype:
+        raise TypeError(f"{function}: {one} is {a.dtype} but {other} is {b.dtype}; convert one of them")
+
+
 def check_dense(weights: Shape, bias: Shape) -> None:
     """weights are (in_features, out_features), bias is (out_features,)."""
     if len(weights) != 2:
@@ -128,6 +137,29 @@ def check_normalised(x: Shape) -> None:
             "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
             f"got {len(x)} with shape {x}"
         )
+
+
+def check_several(x: Shape) -> None:
+    """There is more than one value a channel: the variance of a single one would be 0."""
+    if math.prod(x) == x[1]:
+        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x}")
+
+
+def checked_channels(as_vector: Callable[[str, Any], Any], x: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays of one number for each channel of x as the stage's vectors, after a check of their shape and dtype."""
+    vectors = {name: as_vector(f"batch_norm: {name}", values) for name, values in arrays.items()}
+    for name, vector in vectors.items():
+        check_one_a_channel(name, vector.shape, x.shape)
+        check_dtypes("batch_norm", x=x, **{name: vector})
+    return vectors
+
+
+def check_apart(arrays: Mapping[str, Any], changed: Iterable[str], overlap: Callable[[Any, Any], bool]) -> None:
+    """What training changes lies apart from all that it reads."""
+    for name in changed:
+        for other, array in arrays.items():
+            if other != name and overlap(arrays[name], array):
+                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
 
 
 def check_one_a_channel(name: str, vector: Shape, x: Shape) -> None:

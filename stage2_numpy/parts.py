@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from shared import layers
+from shared.windows import pool_windows
 
 from . import activations
 from .arrays import Array, Scratch
-from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward, windows
+from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
 
 
 @dataclass(slots=True)
@@ -133,4 +134,4 @@ def _as_rows(x: Array) -> Array:
 
 def _pooled(shape: tuple[int, ...], layer: layers.MaxPool | layers.AveragePool) -> tuple[int, ...]:
     """The shape of a pool's output."""
-    return (*shape[:2], *windows("pool", shape, layer.size, layer.stride)[2])
+    return (*shape[:2], *pool_windows("pool", shape, layer.size, layer.stride)[2])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shared.plain_arrays import as_indices
-from shared.windows import Pair, image_shape, output_size, pair, within
+from shared.windows import Pair, image_shape, pool_windows
 
 from .arrays import Array, Scratch, as_images, borrow, ieee, output_like
 
@@ -131,7 +131,7 @@ def average_pool2d_backward(
     function = "average_pool2d_backward"
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
-    window, step, places = windows(function, shape, size, stride)
+    window, step, places = pool_windows(function, shape, size, stride)
     if grad_output.shape != (*shape[:2], *places):
         raise ValueError(
             f"{function}: grad_output is {grad_output.shape}, expected {(*shape[:2], *places)}, "
@@ -149,14 +149,7 @@ def average_pool2d_backward(
 
 def _prepare(function: str, x: Any, size: Any, stride: Any) -> tuple[Array, Pair, Pair, Pair]:
     x = as_images(f"{function}: x", x)
-    return x, *windows(function, x.shape, size, stride)
-
-
-def windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
-    """The window, its stride, and how many places it has."""
-    window = pair(f"{function}: size", size, 1)
-    step = window if stride is None else pair(f"{function}: stride", stride, 1)
-    return window, within(shape, step), output_size(function, shape, window, step)
+    return x, *pool_windows(function, x.shape, size, stride)
 
 
 def _every(lines: Array, first: int, step: int, count: int) -> Array:

@@ -22,11 +22,12 @@ import numpy as np
 from shared import layers as described
 from shared.contract import ImageChanges
 from shared.network_base import NetworkBase
+from shared.shapes import check_several
 
 from . import losses
 from . import precision as precisions
 from .arrays import Array, address, asarray, checked_array, checked_labels, copy, empty, on_device, sent
-from .batch_norm import BatchNorm, check_count
+from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
 from .packed_parameters import Packed
@@ -270,7 +271,7 @@ class Network(NetworkBase):
         self.plans.settle()
         self._check_as_built()
         for shape in self._normalised if training else ():
-            check_count((rows, *shape))
+            check_several((rows, *shape))
         arrays = self._kept_arrays()
         if list(map(id, arrays)) != list(map(id, self._checked)):  # kept, so that an id stays its own
             names = [parameter.name.rpartition(":")[0] for parameter in self.architecture.parameters()]
