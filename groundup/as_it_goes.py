@@ -22,21 +22,27 @@ def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callab
     """A function that says what is done next: say(what, share). share: how much of all is done, from 0 to 1, if known.
 
     On a terminal it changes one line on stderr, with a bar. Where standard output is a pipe or a file it writes a line
-    there at once; to stderr where standard output is kept for one JSON document.
+    there at once, if it says something new; to stderr where standard output is kept for one JSON document.
     first: said before the first call, on a terminal alone; every: the least seconds between two lines
     """
     to_terminal = TextConsole(stderr=True)
     lines = sys.stderr if json else sys.stdout
-    before, begin = float("-inf"), time.monotonic()
+    before, begin, told = float("-inf"), time.monotonic(), ""
     columns = TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[left]}")
     bar = Progress(*columns, console=to_terminal, disable=not to_terminal.is_terminal, transient=True)
     task = bar.add_task(first, total=None, left="")
 
     def say(what: str, share: float | None = None) -> None:
-        nonlocal before
+        nonlocal before, told
+        is_new, told = what != told, what
         rest = "" if share is None else left(share, time.monotonic() - begin)
         bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0, left=rest)
-        if not lines.isatty() and not (json and to_terminal.is_terminal) and time.monotonic() - before >= every:
+        if (
+            is_new
+            and not lines.isatty()
+            and not (json and to_terminal.is_terminal)
+            and time.monotonic() - before >= every
+        ):
             before = time.monotonic()
             print(printable(f"{what} ({rest})" if rest else what), file=lines, flush=True)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shared.checks.equivalence import LEVELS, Comparison, Report, check_stage, computes_in
-from shared.checks.gradients import GradientCheck, gradient_checks
+from shared.checks.gradients import COUNT, GradientCheck, gradient_checks
 from shared.contract import Stage, is_emulated
 
 DTYPES = ("float64", "float32")
@@ -84,8 +84,12 @@ def check(
                 check_stage(stage, reference, dtype, full=settings.full, seed=settings.seed, on_level=level)
             )
         if settings.dtype in (None, "float64"):
-            clock.of(stage, GRADIENTS)(GRADIENTS)
-            found.gradients[stage.name] = list(gradient_checks(stage, settings.seed))
+            begin = clock.of(stage, GRADIENTS)
+            begin(GRADIENTS, 0.0)
+            checks = found.gradients[stage.name] = []
+            for one in gradient_checks(stage, settings.seed):
+                checks.append(one)
+                begin(GRADIENTS, len(checks) / COUNT)
     if not found.reports:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
         raise ValueError(f"there is nothing to check: {reasons}")
@@ -114,13 +118,14 @@ class _Clock:
             for level in ((GRADIENTS,) if part == GRADIENTS else ("op",) if stage.name == reference else LEVELS)
         }
 
-    def of(self, stage: Stage, part: str) -> Callable[[str], None]:
-        """The function that is told the name of each level before it runs."""
+    def of(self, stage: Stage, part: str) -> Callable[[str, float], None]:
+        """The function that is told the name of a level, and the share of it that is done."""
 
-        def begin(level: str) -> None:
+        def begin(level: str, share: float) -> None:
             order = list(self.seconds)
             now = (stage.name, part, level)
-            done = sum(self.seconds[each] for each in order[: order.index(now) if now in order else 0])
+            done: float = sum(self.seconds[each] for each in order[: order.index(now) if now in order else 0])
+            done += share * self.seconds.get(now, 0)
             title = f"{stage.title}: {level}" if part == GRADIENTS else f"{stage.title}, {part}: {level}"
             self.tell(title, done / sum(self.seconds.values()))
 

@@ -23,9 +23,10 @@ from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import Dataset, Split
 from shared.layers import Shape
 from shared.machine.results import results_folder
+from shared.machine.strict_json import is_count
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, build_network
-from shared.training.metrics import EpochRecord, evaluate, is_count, read_metrics
+from shared.training.metrics import EpochRecord, evaluate, read_metrics
 from shared.training.runs import METRICS
 
 

@@ -22,8 +22,8 @@ from shared.data.datasets import DATASETS, FORMS, Form
 from shared.data.door import NOTE
 from shared.data.normalisation import Normalisation
 from shared.layers import AveragePool, MaxPool, shortened
+from shared.machine.strict_json import is_count, is_number
 from shared.training.checkpoints import Checkpoint, CheckpointError
-from shared.training.metrics import is_count, is_number
 from shared.windows import as_pair
 
 MOST_OUTPUTS = 2**22

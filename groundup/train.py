@@ -20,7 +20,7 @@ from groundup.run_notes import check_same_form, train_notes
 from shared import contract
 from shared.architectures import mlp
 from shared.data.augmentation import Augmentation
-from shared.data.datasets import DATASETS, Dataset, Form, load_dataset
+from shared.data.datasets import DATASETS, Dataset, Form, check_apart, load_dataset
 from shared.data.door import NOTE as FORM
 from shared.data.normalisation import NOTE, Normalisation
 from shared.names import ACTIVATIONS, check_name
@@ -231,6 +231,8 @@ def run(
     live: show the live view below these lines, if stdout is a terminal
     """
     settings, saving = training.settings, training.saving
+    if not saving.resume:
+        check_apart(training.data.name, training.data.folder, Path(saving.run_dir))
     with named_in_errors(saving):
         optimizer = training.optimizer.build(stage)
         data, normalisation = training.data.load()
@@ -242,7 +244,7 @@ def run(
     if training.data.name not in DATASETS:
         saving = replace(saving, notes={**saving.notes, **data.described.as_note()})
     watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
-    with named_in_errors(saving), watched as hooks:
+    with watched as hooks:
         return loop.train(
             *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
@@ -250,13 +252,13 @@ def run(
 
 @contextlib.contextmanager
 def named_in_errors(saving: Saving) -> Iterator[None]:
-    """Says below an error's sentence which run it is about, if it is one that goes on: its file holds the settings."""
+    """Names the run that cannot go on because of an error: its file holds the settings."""
     try:
         yield
     except ValueError as error:
-        if saving.resume and str(saving.run_dir) not in str(error):
-            error.add_note(f"(while the run {saving.run_dir} went on)")
-        raise
+        if not saving.resume or str(saving.run_dir) in str(error):
+            raise
+        raise CheckpointError(f"cannot resume {saving.run_dir}: {error}") from error
 
 
 def with_background(settings: TrainingSettings, normalisation: Normalisation, data: Dataset) -> TrainingSettings:

@@ -19,9 +19,10 @@ class, such as stage2_numpy.dense.Dense(weights, bias). Below, `description` is 
 
 and, where it differs from the default,
 
-    _as_input, _shape, _reshaped, _own_copy, _put_back    its arrays, which are not like NumPy's
+    _as_input, _shape, _reshaped, _own_copy, _put_back,   its arrays, which are not like NumPy's
+    _form, _overlap, writes_gradients_in_place
     _loss_of, _checked_labels                             its losses
-    _last_outputs, _checked_step                          its faster ways (stages 3 and 4)
+    _last_outputs, _checked_step, _check_arrays           its faster ways (stages 3 and 4)
 
 This module uses only the standard library, so that stage 1 can import it.
 """
@@ -31,6 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import is_
 from typing import Any, ClassVar
 
 from shared import layers
@@ -59,6 +61,7 @@ class NetworkBase:
     layer_sizes: of an `mlp` its sizes; of any other architecture [numbers of one input, classes]
     activation: of an `mlp`; "" for any other architecture, whose layers name their own
     loss_name, dtype: as above
+    These are to be read: a network that finds one of them changed raises ValueError, and computes nothing.
     Raises ValueError for an unknown name, impossible sizes or an architecture that ends in an image.
 
     x is (batch, numbers of one input) or (batch, channels, height, width). `train_step` and `gradients` use the
@@ -75,6 +78,9 @@ class NetworkBase:
     Conv: (weights, bias, stride, padding); Dense: (weights, bias); BatchNorm: (gamma, beta, running_mean, running_var);
     Residual: (layers); MaxPool, AveragePool and Activate: (description); Flatten and Dropout: ()
     """
+
+    writes_gradients_in_place: ClassVar[bool] = True
+    """Whether the layers write each step's gradients into the same arrays."""
 
     def __init__(
         self,
@@ -165,6 +171,11 @@ class NetworkBase:
         self._grad_places: list[tuple[Any, str]] = []
         """The same for its gradient."""
         self.layers = self._layers_for(architecture.layers, iter(arrays), iter(statistics))
+        self._as_built = (architecture, self.activation, dtype, loss, [*self.layer_sizes], [*self.layers])
+        statistics = [(layer, name) for layer in self._normalising for name in ("running_mean", "running_var")]
+        self._kept_places = [*self._places, *(self._grad_places if self.writes_gradients_in_place else ()), *statistics]
+        self._forms = [self._form(array) for array in self._kept_arrays()]
+        self._checked_arrays: list[Any] = [None] * len(self._forms)
 
     def _fitting(self, what: str, values: Any, shapes: Sequence[Shape], names: Sequence[str]) -> list[Array]:
         """The values as arrays, or an error that names the first one that does not fit."""
@@ -331,7 +342,49 @@ class NetworkBase:
         if array.flags.writeable:  # one that may not be written raised the error, before anything changed it
             array[...] = values
 
+    def _form(self, array: Any) -> str:
+        """What an array must have in common with the one that it replaces, as text; "" for what is no array."""
+        return f"{array.dtype} {array.shape}" if hasattr(array, "dtype") and hasattr(array, "shape") else ""
+
+    def _overlap(self, a: Array, b: Array) -> bool:
+        """Whether a change of one array may change the other."""
+        return a is b
+
+    def _kept_arrays(self) -> list[Array]:
+        """What the layers keep from step to step: no two may share memory."""
+        return [getattr(layer, name) for layer, name in self._kept_places]
+
     # ---- the checks of what comes in
+
+    def _check_as_built(self) -> None:
+        """ValueError where an attribute or an array of a layer was replaced by what the network was not built from."""
+        now = (self.architecture, self.activation, self.dtype, self.loss_name, self.layer_sizes, self.layers)
+        if now != self._as_built:
+            raise ValueError(
+                "Network: its architecture, activation, dtype, loss_name, layer_sizes or layers were changed; "
+                "make a new network with these"
+            )
+        self._check_arrays()
+
+    def _check_arrays(self) -> None:
+        """ValueError where an array of a layer does not fit, or is another layer's, too."""
+        arrays = self._kept_arrays()
+        if all(map(is_, arrays, self._checked_arrays)):
+            return
+        for (layer, name), array, form in zip(self._kept_places, arrays, self._forms, strict=True):
+            if (got := self._form(array)) != form:
+                raise ValueError(
+                    f"Network: {type(layer).__name__}: {name} was replaced by {got or type(array).__name__}, "
+                    f"expected {form}; change it in place, or make a new network"
+                )
+        apart = arrays if self.writes_gradients_in_place else [*arrays, *self.layer_gradients]
+        for i, array in enumerate(apart):
+            if any(self._overlap(array, other) for other in apart[:i]):
+                raise ValueError(
+                    "Network: two of the layers' weights, biases and gradients share memory; "
+                    "give each memory of its own"
+                )
+        self._checked_arrays = arrays
 
     def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Any, list[Array] | None]:
         """x as (batch, *input_shape), y and the masks, or an error that says what is wrong with them."""
@@ -339,6 +392,7 @@ class NetworkBase:
         return x, self._checked_targets(y, self._shape(x)[0]), masks
 
     def _checked_input(self, x: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, list[Array] | None]:
+        self._check_as_built()
         x = self._as_input(x)
         shape, expected = self._shape(x), self._input_shapes[0]
         if shape[1:] not in self._input_shapes:

@@ -25,6 +25,9 @@ from numbers import Real
 from operator import index
 from typing import Any, ClassVar, NamedTuple
 
+from shared.names import DTYPES
+from shared.shapes import DIMENSIONS
+
 Array = Any
 """A stage's own array."""
 
@@ -137,6 +140,20 @@ class StateBase:
 
     def check_pair(self, i: int, parameter: Array, gradient: Array) -> None:
         """Raise TypeError or ValueError if gradient i, of the right shape, cannot change parameter i in place."""
+
+    def check_kinds(self, i: int, parameter: Array, gradient: Array) -> None:
+        """The part of `check_pair` that every stage with arrays of a dtype needs."""
+        if parameter.ndim not in DIMENSIONS:
+            raise ValueError(f"step: parameter {i} has {parameter.ndim} dimensions, expected 1, 2 or 4")
+        if parameter.dtype not in DTYPES:
+            raise TypeError(f"step: parameter {i} is {parameter.dtype}, expected float32 or float64; see asarray")
+        if parameter.size == 0:
+            raise ValueError(f"step: parameter {i} is {parameter.shape}, expected at least one value")
+        if gradient.dtype.newbyteorder("=") != parameter.dtype:
+            raise TypeError(
+                f"step: parameter {i} is {parameter.dtype} but number {i} of gradients is {gradient.dtype}; "
+                "convert one of them"
+            )
 
     # ---- a step
 

@@ -4,6 +4,7 @@
     as_pair          the same without a check
     output_size      how many places the window has in the padded image, (rows, columns)
     within           a stride that is no longer than the padded image
+    pool_windows     a pool's window, stride and places
     image_shape      a shape (batch, channels, rows, columns), checked
 
 Convolution and pooling ask here on every floor, so a mistake gets the same answer on all of them.
@@ -71,6 +72,13 @@ def within(image: Sequence[int], stride: Pair, padding: Pair = (0, 0)) -> Pair:
     """
     rows, columns = int(image[-2]) + 2 * padding[0], int(image[-1]) + 2 * padding[1]
     return min(stride[0], rows), min(stride[1], columns)
+
+
+def pool_windows(function: str, shape: Sequence[int], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
+    """Of a pool: the window, its stride (None: as the window), and how many places it has."""
+    window = pair(f"{function}: size", size, 1)
+    step = window if stride is None else pair(f"{function}: stride", stride, 1)
+    return window, within(shape, step), output_size(function, shape, window, step)
 
 
 def image_shape(name: str, value: Any) -> tuple[int, int, int, int]:

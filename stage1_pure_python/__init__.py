@@ -8,4 +8,4 @@ optimizer_state    what an optimizer remembers between steps
 import shared
 
 if getattr(shared, "PROJECT", "") != "groundup":
-    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")
+    raise SystemExit(f"error: {shared} is imported in place of groundup's package shared: give it another name")

@@ -12,6 +12,7 @@ from operator import index
 from typing import Any
 
 from shared.names import check_dtype
+from shared.shapes import DIMENSIONS, check_images, check_vector, fits_in_64_bits, label_beyond, whole
 
 Vector = list[float]
 Matrix = list[list[float]]
@@ -21,8 +22,6 @@ Images = list[list[list[list[float]]]]
 Array = Any
 """A vector, a matrix (batch, features), or images."""
 
-DIMENSIONS = (1, 2, 4)
-_NUMBERS = {float, int}
 _FLOAT = {float}
 
 
@@ -71,18 +70,18 @@ def _nested_lists(values: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def as_list(values: Any) -> Any:
-    """The values as `asarray` makes them; the same list where it is a matrix or a batch of images already."""
-    shape = _own_shape(values)
+    """The values as `asarray` makes them; the same list where it is a matrix or a batch of images of floats already."""
+    shape = own_shape(values)
     return values if shape is not None and len(shape) in (2, 4) else asarray(values)
 
 
-def _own_shape(values: Any) -> tuple[int, ...] | None:
-    """The shape of equally long nested lists of Python numbers; None for anything else."""
+def own_shape(values: Any) -> tuple[int, ...] | None:
+    """The shape of equally long nested lists of floats; None for anything else."""
     if not isinstance(values, list) or not values:
         return None
-    if _NUMBERS.issuperset(map(type, values)):
+    if _FLOAT.issuperset(map(type, values)):
         return (len(values),)
-    shapes = set(map(_own_shape, values))
+    shapes = set(map(own_shape, values))
     shape = shapes.pop()
     return None if shapes or shape is None else (len(values), *shape)
 
@@ -94,8 +93,7 @@ def as_images(name: str, values: Any, axes: str = "batch, channels, rows, column
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
     shape = shape_of(images)
-    if len(shape) != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {len(shape)} with shape {shape}")
+    check_images(name, shape, axes)
     return images, shape
 
 
@@ -105,9 +103,7 @@ def as_vector(name: str, values: Any) -> Vector:
         vector = asarray(values)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
-    shape = shape_of(vector)
-    if len(shape) != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {len(shape)} with shape {shape}")
+    check_vector(name, shape_of(vector))
     return vector
 
 
@@ -164,9 +160,11 @@ def matrix_shape(name: str, matrix: Any) -> tuple[int, int]:
         if len(row) != columns:
             raise ValueError(f"{name}: row {i} has {len(row)} values but row 0 has {columns} (ragged)")
         # A set of types costs a small part of what using the numbers does, and catches strings, None and lists.
-        if not _NUMBERS.issuperset(map(type, row)):
-            strange = next(value for value in row if type(value) not in _NUMBERS)
-            raise TypeError(f"{name}: row {i} holds {strange!r}, which is no Python number; see asarray")
+        for value in () if _FLOAT.issuperset(map(type, row)) else row:
+            if type(value) not in (float, int):
+                raise TypeError(f"{name}: row {i} holds {value!r}, which is no Python number; see asarray")
+            if not fits_in_64_bits(value):
+                raise TypeError(f"{name}: row {i} holds {whole(value)}; expected real numbers")
     return len(matrix), columns
 
 
@@ -201,7 +199,7 @@ def check_labels(function: str, labels: Any, rows: int, classes: int) -> list[in
     checked = [index(label) for label in labels]
     for i, label in enumerate(checked):
         if not 0 <= label < classes:
-            raise ValueError(f"{function}: labels[{i}] is {label}, expected 0 to {classes - 1} ({classes} classes)")
+            raise ValueError(label_beyond(function, i, label, classes))
     return checked
 
 
@@ -216,6 +214,8 @@ def _is_sequence(value: Any) -> bool:
 def _unwrapped(value: Any) -> Any:
     """A NumPy array or number as Python's lists and numbers; anything else as it is. TypeError for a masked array."""
     _refuse_masked("asarray", value)
+    if getattr(getattr(value, "dtype", None), "kind", "f") not in "fiub":
+        raise TypeError(f"asarray: expected real numbers, got {type(value).__name__} of {value.dtype}")
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -225,12 +225,11 @@ def _refuse_masked(function: str, values: Any) -> None:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+    if not isinstance(value, float | int) and not hasattr(value, "dtype"):
         raise TypeError(f"asarray: expected real numbers, got {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"asarray: {str(value)[:20]}… is too large for a float") from None
+    if isinstance(value, int) and not fits_in_64_bits(value):
+        raise TypeError(f"asarray: expected real numbers, got {whole(value)}")
+    return float(value)
 
 
 def _describe(value: Any) -> str:

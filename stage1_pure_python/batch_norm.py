@@ -51,6 +51,7 @@ def batch_norm(
     Raises ValueError where shapes do not fit, or while training with one value a channel.
 
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     x, shape = _checked_x(x)
     if training:
@@ -64,7 +65,7 @@ def batch_norm(
     if training and count == 1:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {shape}")
     if training:
-        means = [math.fsum(values) / count if _finite(values) else sum(values) / count for values in channels]
+        means = [_sum(values) / count for values in channels]
         variances = [
             sum([(value - mean) * (value - mean) for value in values]) / count
             for values, mean in zip(channels, means, strict=True)
@@ -185,9 +186,12 @@ def _inverse_root(value: float) -> float:
     return math.inf if value == 0 else math.nan
 
 
-def _finite(values: Vector) -> bool:
-    """Whether fsum, which adds without any rounding, can be asked: it raises an error for inf - inf."""
-    return all(map(math.isfinite, values))
+def _sum(values: Vector) -> float:
+    """Added up without any rounding, unless it is too large for that, or inf - inf."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return sum(values)
 
 
 def _checked_x(x: Any) -> tuple[Any, tuple[int, ...]]:

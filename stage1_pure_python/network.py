@@ -27,7 +27,7 @@ from shared import layers as described
 from shared.network_base import NetworkBase
 
 from . import losses
-from .arrays import Array, Matrix, as_list, asarray, copied, from_rows, shape_of
+from .arrays import Array, Matrix, as_list, asarray, copied, from_rows, own_shape, shape_of
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
@@ -131,10 +131,14 @@ class Network(NetworkBase):
 
     # What the checks in shared/network_base.py have to know about lists:
     _asarray = staticmethod(asarray)
+    writes_gradients_in_place = False
     _as_input = staticmethod(as_list)
     _shape = staticmethod(shape_of)
     _reshaped = staticmethod(from_rows)
     _own_copy = staticmethod(copied)
+
+    def _form(self, array: Any) -> str:
+        return str(own_shape(array) or "")
 
     def _put_back(self, array: Array, values: Array) -> None:
         array[:] = values

@@ -11,7 +11,7 @@ from operator import index
 from typing import Any
 
 from shared.shapes import check_indices
-from shared.windows import Pair, image_shape, output_size, pair
+from shared.windows import Pair, image_shape, pool_windows
 
 from .arrays import Images, Matrix, as_images, zeros
 
@@ -24,7 +24,7 @@ def max_pool2d(x: Images, size: Any, stride: Any = None) -> tuple[Images, list[l
     NaN the last wins, as in PyTorch.
     """
     x, shape = as_images("max_pool2d: x", x)
-    window, step, places = _windows("max_pool2d", shape, size, stride)
+    window, step, places = pool_windows("max_pool2d", shape, size, stride)
     winners = [[_winners(channel, window, step, places) for channel in image] for image in x]
     output = [
         [
@@ -75,7 +75,7 @@ def max_pool2d_backward(grad_output: Images, indices: Any, input_shape: tuple[in
 def average_pool2d(x: Images, size: Any, stride: Any = None) -> Images:
     """The average of each window, (N, C, H', W'). Same as torch.nn.functional.avg_pool2d without padding."""
     x, shape = as_images("average_pool2d: x", x)
-    window, step, places = _windows("average_pool2d", shape, size, stride)
+    window, step, places = pool_windows("average_pool2d", shape, size, stride)
     count = window[0] * window[1]
     return [
         [
@@ -99,7 +99,7 @@ def average_pool2d_backward(
     function = "average_pool2d_backward"
     grad_output, grad_shape = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
-    window, step, places = _windows(function, shape, size, stride)
+    window, step, places = pool_windows(function, shape, size, stride)
     if grad_shape != (*shape[:2], *places):
         raise ValueError(
             f"{function}: grad_output is {grad_shape}, expected {(*shape[:2], *places)}, "
@@ -115,13 +115,6 @@ def average_pool2d_backward(
                         for at in range(s * step[1], s * step[1] + window[1]):
                             row[at] += grad / count
     return grad_input
-
-
-def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
-    """The window, its stride, and how many places it has."""
-    window = pair(f"{function}: size", size, 1)
-    step = window if stride is None else pair(f"{function}: stride", stride, 1)
-    return window, step, output_size(function, shape, window, step)
 
 
 def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Any:

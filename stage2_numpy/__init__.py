@@ -9,4 +9,4 @@ columns            where the windows of a convolution lie, and their copies as t
 import shared
 
 if getattr(shared, "PROJECT", "") != "groundup":
-    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")
+    raise SystemExit(f"error: {shared} is imported in place of groundup's package shared: give it another name")

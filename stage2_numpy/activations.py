@@ -88,11 +88,8 @@ def sigmoid_backward(
 ) -> Array:
     """The slope is s (1 - s), s being the output: largest at z = 0, nothing far out."""
     grad_output, z, output = as_same_shape("sigmoid_backward", grad_output=grad_output, z=z, output=output)
-    out = np.subtract(
-        1,
-        output,
-        out=output_like("sigmoid_backward", out, z.shape, z.dtype, grad_output=grad_output, z=z, output=output),
-    )
+    out = output_like("sigmoid_backward", out, z.shape, z.dtype, grad_output=grad_output, z=z, output=output)
+    np.subtract(1, output, out=out)
     out *= output
     return np.multiply(grad_output, out, out=out)
 
@@ -110,11 +107,8 @@ def tanh_backward(
 ) -> Array:
     """The slope is 1 - t², t being the output."""
     grad_output, z, output = as_same_shape("tanh_backward", grad_output=grad_output, z=z, output=output)
-    out = np.multiply(
-        output,
-        output,
-        out=output_like("tanh_backward", out, z.shape, z.dtype, grad_output=grad_output, z=z, output=output),
-    )
+    out = output_like("tanh_backward", out, z.shape, z.dtype, grad_output=grad_output, z=z, output=output)
+    np.multiply(output, output, out=out)
     np.subtract(1, out, out=out)
     return np.multiply(grad_output, out, out=out)
 
@@ -140,11 +134,8 @@ def softmax_backward(
 ) -> Array:
     """dL/dz_i = s_i (g_i - sum over j of g_j s_j): each output of a row depends on every z of the row."""
     grad_output, z, output = as_same_shape("softmax_backward", grad_output=grad_output, z=z, output=output)
-    out = np.multiply(
-        grad_output,
-        output,
-        out=output_like("softmax_backward", out, z.shape, z.dtype, grad_output=grad_output, z=z, output=output),
-    )
+    out = output_like("softmax_backward", out, z.shape, z.dtype, grad_output=grad_output, z=z, output=output)
+    np.multiply(grad_output, output, out=out)
     weighted = out.sum(axis=1, keepdims=True, out=borrow(scratch, "softmax per row", (len(z), 1), z.dtype))
     np.subtract(grad_output, weighted, out=out)
     out *= output

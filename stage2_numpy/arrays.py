@@ -6,23 +6,49 @@ every function on this floor takes `out=`.
 """
 
 import math
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from functools import wraps
+from threading import local
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from shared.names import check_dtype
-from shared.plain_arrays import float_dtype, plain_array, whole_labels
-from shared.shapes import check_same
+from shared.plain_arrays import float_dtype, real_numbers
+from shared.shapes import check_alike, check_images, check_matrix, check_vector
 
 Array = np.ndarray
 
-DIMENSIONS = (1, 2, 4)
-"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 
-ieee = np.errstate(all="ignore")
-"""Of the functions that it decorates: too large a number becomes inf and too small a one 0, as on every floor, even
-where the caller made them errors with numpy.seterr."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Quiet(local):
+    now = False  # of each thread, as NumPy's own setting
+
+
+_quiet = _Quiet()
+
+
+def ieee(function: Callable[P, R]) -> Callable[P, R]:
+    """Too large a number becomes inf and too small a one 0, as on every floor, even after numpy.seterr(all="raise").
+
+    The outermost of such functions sets this for all that it calls: doing so for each costs a tenth of a small step.
+    """
+
+    @wraps(function)
+    def quiet(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _quiet.now:
+            return function(*args, **kwargs)
+        _quiet.now = True
+        try:
+            with np.errstate(all="ignore"):
+                return function(*args, **kwargs)
+        finally:
+            _quiet.now = False
+
+    return quiet
 
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
@@ -37,20 +63,13 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     dtype('float32')
     """
     check_dtype("asarray", dtype)
-    try:
-        array = plain_array(values)
-    except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
-    except TypeError as error:
-        raise TypeError(f"asarray: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in DIMENSIONS:
-        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
-    if array.size == 0:
-        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
-    with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf
-        return np.ascontiguousarray(array, dtype=dtype)
+    array = real_numbers(values)
+    return array if array.dtype == dtype and array.flags.carray else _converted(array, dtype)
+
+
+@ieee  # a float64 beyond float32's range becomes inf
+def _converted(array: Array, dtype: str) -> Array:
+    return np.ascontiguousarray(array, dtype=dtype)
 
 
 def to_host(array: Array) -> Array:
@@ -90,42 +109,28 @@ def borrow(scratch: Scratch | None, name: str, shape: tuple[int, ...], dtype: An
 def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix: the array itself if it is one, else converted; or an error that names it."""
     array = as_floats(name, values)
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    check_matrix(name, array.shape)
     return array
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
     """The same for 4 dimensions, of which the error names the axes."""
     array = as_floats(name, values)
-    if array.ndim != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: expected at least one value, got shape {array.shape}")
+    check_images(name, array.shape, axes)
     return array
 
 
 def as_vector(name: str, values: Any) -> Array:
     """The same for 1 dimension."""
     array = as_floats(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    check_vector(name, array.shape)
     return array
 
 
 def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     """All as matrices, after checking that they have one shape and one dtype."""
     matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
-    (first, expected), *others = matrices.items()
-    for name, matrix in others:
-        if matrix.shape != expected.shape:
-            check_same(function, **{first: expected.shape, name: matrix.shape})
-        if matrix.dtype != expected.dtype:
-            raise TypeError(
-                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
-            )
+    check_alike(function, **matrices)
     return tuple(matrices.values())
 
 
@@ -144,15 +149,6 @@ def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype:
         if np.may_share_memory(out, array) and np.shares_memory(out, array):
             raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
     return out
-
-
-def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
-    """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
-    array = whole_labels(function, labels, rows)
-    if array.min() < 0 or array.max() >= classes:
-        i = int(np.argmax((array < 0) | (array >= classes)))
-        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
-    return array
 
 
 def as_floats(name: str, values: Any) -> Array:

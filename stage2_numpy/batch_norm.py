@@ -16,8 +16,16 @@ from typing import Any
 import numpy as np
 
 from shared.layers import normalisation_numbers
-from shared.plain_arrays import float_dtype
-from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
+from shared.plain_arrays import check_changeable, float_dtype
+from shared.shapes import (
+    check_apart,
+    check_dtypes,
+    check_grad_output,
+    check_normalised,
+    check_same,
+    check_several,
+    checked_channels,
+)
 
 from .arrays import Array, Scratch, as_floats, as_vector, asarray, borrow, ieee, output_like
 
@@ -58,37 +66,34 @@ def batch_norm(
     Same as torch.nn.functional.batch_norm. While training, the running arrays are changed in place:
     running = (1 - momentum) * running + momentum * the batch's.
     out: where to write the output; scratch: memory for what is saved, of this layer alone
-    Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for a mix of
-    dtypes.
+    Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for two dtypes.
 
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way. What rounding
     left of the mean is measured and subtracted, too.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     x = _checked_x(x)
+    running = {"running_mean": running_mean, "running_var": running_var}
     if training:
-        _check_changeable(running_mean=running_mean, running_var=running_var)
-    gamma, beta, mean, var = _checked_channels(
-        x, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
-    )
+        check_changeable(running)
+    vectors = checked_channels(as_vector, x, {"gamma": gamma, "beta": beta, **running})
+    gamma, beta, mean, var = vectors.values()
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     count = x.size // x.shape[1]
-    if training and count == 1:
-        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
     if training:
-        _check_apart({"x": x, "gamma": gamma, "beta": beta, "running_mean": mean, "running_var": var})
-    out = output_like(
-        "batch_norm", out, x.shape, x.dtype, x=x, gamma=gamma, beta=beta, running_mean=mean, running_var=var
-    )
+        check_several(x.shape)
+        check_apart({"x": x, **vectors}, running, np.may_share_memory)
+    out = output_like("batch_norm", out, x.shape, x.dtype, x=x, **vectors)
 
     lines = x.reshape(*x.shape[:2], -1)
     centred = borrow(scratch, "batch_norm centred", lines.shape, x.dtype)
     if training:
         mean = (_sums(lines, scratch) / count).astype(x.dtype)
     np.subtract(lines, mean[:, np.newaxis], out=centred)
-    rest = np.zeros(len(mean))
+    rest = _sums(centred, scratch) / count if training else np.zeros(len(mean))
     if training:
-        rest = _sums(centred, scratch) / count
-        var = _products(centred, centred, scratch) / count - rest * rest
+        var = _products(centred, centred, scratch) / count
+        var -= np.where(np.isinf(var), 0, rest * rest)
         running_mean[...] = (1 - momentum) * running_mean + momentum * (mean + rest)
         running_var[...] = (1 - momentum) * running_var + momentum * (var * (count / (count - 1)))
     inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)
@@ -115,10 +120,7 @@ def batch_norm_backward(
     grad_output = as_floats("batch_norm_backward: grad_output", grad_output)
     check_grad_output("batch_norm_backward", grad_output.shape, saved.shape, "x")
     centred, inverse, dtype = saved.centred, saved.inverse, saved.centred.dtype
-    if grad_output.dtype != dtype:
-        raise TypeError(
-            f"batch_norm_backward: grad_output is {grad_output.dtype} but x is {dtype}; convert one of them"
-        )
+    check_dtypes("batch_norm_backward", grad_output=grad_output, x=centred)
     out = output_like("batch_norm_backward", out, saved.shape, dtype, grad_output=grad_output, x=centred)
     lines = grad_output.reshape(centred.shape)
     count = centred.size // centred.shape[1]
@@ -210,36 +212,6 @@ def _checked_x(x: Any) -> Array:
     if x.size == 0:
         raise ValueError(f"batch_norm: x: expected at least one value, got shape {x.shape}")
     return x
-
-
-def _check_apart(arrays: dict[str, Array]) -> None:
-    """What training changes must lie apart from all that it reads."""
-    for name in ("running_mean", "running_var"):
-        for other, array in arrays.items():
-            if other != name and np.may_share_memory(arrays[name], array):
-                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
-
-
-def _checked_channels(x: Array, **arrays: Any) -> list[Array]:
-    """The arrays of one number for each channel, after a check of their shape and dtype."""
-    checked = []
-    for name, values in arrays.items():
-        vector = as_vector(f"batch_norm: {name}", values)
-        check_one_a_channel(name, vector.shape, x.shape)
-        if vector.dtype != x.dtype:
-            raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
-        checked.append(vector)
-    return checked
-
-
-def _check_changeable(**running: Any) -> None:
-    for name, array in running.items():
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
-        if array.dtype.char not in "fd":
-            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
-        if not array.flags.writeable:
-            raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
 
 
 def _vector_like(name: str, values: Any, gamma: Array) -> Array:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shared.plain_arrays import float_dtype
-from shared.shapes import check_channels, check_grad_output, check_kernels
+from shared.shapes import check_channels, check_dtypes, check_grad_output, check_kernels
 from shared.windows import Pair, output_size, pair
 
 from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, ieee, output_like
@@ -268,8 +268,7 @@ def _prepare(
     x = as_images(f"{function}: x", x)
     weights, bias = _check_kernels(function, weights, bias)
     g = _geometry(function, x, weights, stride, padding)
-    if bias.dtype != x.dtype:
-        raise TypeError(f"{function}: x is {x.dtype} but bias is {bias.dtype}; convert one of them")
+    check_dtypes(function, x=x, bias=bias)
     out = output_like(function, out, (len(x), len(weights), *g.output), x.dtype, x=x, weights=weights, bias=bias)
     return x, weights, bias, g, out
 
@@ -282,8 +281,7 @@ def _prepare_backward(
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     g = _geometry(function, x, weights, stride, padding)
     check_grad_output(function, grad_output.shape, (len(x), len(weights), *g.output), "conv2d's output")
-    if grad_output.dtype != x.dtype:
-        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+    check_dtypes(function, grad_output=grad_output, x=x)
     return grad_output, x, weights, g
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.plain_arrays import as_labels
+
 from .activations import sigmoid, softmax
-from .arrays import Array, Scratch, as_labels, as_matrix, as_same_shape, borrow, ieee, output_like
+from .arrays import Array, Scratch, as_matrix, as_same_shape, borrow, ieee, output_like
 
 
 @ieee
@@ -52,11 +54,8 @@ def softmax_cross_entropy(logits: Array, labels: Any, scratch: Scratch | None = 
     rows, classes = logits.shape
     labels = as_labels("softmax_cross_entropy", labels, rows, classes)
     per_row = borrow(scratch, "loss per row", (rows, 1), logits.dtype)
-    shifted = np.subtract(
-        logits,
-        logits.max(axis=1, keepdims=True, out=per_row),
-        out=borrow(scratch, "loss", logits.shape, logits.dtype),
-    )
+    shifted = borrow(scratch, "loss", logits.shape, logits.dtype)
+    np.subtract(logits, logits.max(axis=1, keepdims=True, out=per_row), out=shifted)
     of_label = _select_label(shifted, labels, scratch)
     np.exp(shifted, out=shifted).sum(axis=1, keepdims=True, out=per_row)
     np.log(per_row, out=per_row)

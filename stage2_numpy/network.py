@@ -21,7 +21,7 @@ from shared import layers as described
 from shared.network_base import NetworkBase
 
 from . import losses
-from .arrays import Array, Scratch, asarray
+from .arrays import Array, Scratch, asarray, ieee
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
@@ -104,6 +104,7 @@ class Network(NetworkBase):
         described.Residual: Residual,
     }
     _asarray = staticmethod(asarray)
+    _overlap: ClassVar[Any] = staticmethod(np.may_share_memory)
 
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
@@ -112,9 +113,11 @@ class Network(NetworkBase):
     def _this_pass(self, training: bool, masks: Sequence[Array] | None) -> Pass:
         return Pass(training, None if masks is None else iter(masks), self._memory)
 
+    @ieee
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
         return forward(self.layers, x, self._this_pass(training, masks))
 
+    @ieee
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
         """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
         this_pass = self._this_pass(True, masks)

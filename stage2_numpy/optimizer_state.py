@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from shared.names import DTYPES
 from shared.optimizer_base import StateBase
 
-from .arrays import DIMENSIONS, Array, Scratch, asarray
+from .arrays import Array, Scratch, asarray
 
 
 class OptimizerState(StateBase):
@@ -45,16 +44,6 @@ class OptimizerState(StateBase):
 
     def check_pair(self, i: int, parameter: Array, gradient: Array) -> None:
         """TypeError or ValueError where this gradient cannot change this parameter in place."""
-        if parameter.ndim not in DIMENSIONS:
-            raise ValueError(f"step: parameter {i} has {parameter.ndim} dimensions, expected 1, 2 or 4")
-        if parameter.dtype not in DTYPES:
-            raise TypeError(f"step: parameter {i} is {parameter.dtype}, expected float32 or float64; see asarray")
-        if parameter.size == 0:
-            raise ValueError(f"step: parameter {i} is {parameter.shape}, expected at least one value")
+        self.check_kinds(i, parameter, gradient)
         if not parameter.flags.writeable:
             raise ValueError(f"step: parameter {i} is read-only; pass an array that may be written to")
-        if gradient.dtype.newbyteorder("=") != parameter.dtype:
-            raise TypeError(
-                f"step: parameter {i} is {parameter.dtype} but number {i} of gradients is {gradient.dtype}; "
-                "convert one of them"
-            )

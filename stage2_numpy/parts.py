@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from shared import layers
+from shared.windows import pool_windows
 
 from . import activations
 from .arrays import Array, Scratch
-from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward, windows
+from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
 
 
 @dataclass(slots=True)
@@ -72,10 +73,9 @@ class Dropout:
 
     def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        mask = self._mask
-        return (
-            grad_output if mask is None else np.multiply(grad_output, mask, out=this_pass.grad_array(self, grad_output))
-        )
+        if self._mask is None:
+            return grad_output
+        return np.multiply(grad_output, self._mask, out=this_pass.grad_array(self, grad_output))
 
 
 class MaxPool:
@@ -87,10 +87,8 @@ class MaxPool:
     def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
         shape = _pooled(x.shape, self._layer)
-        out, indices = (
-            this_pass.array(self, "output", shape, x),
-            this_pass.memory(("indices", id(self)), shape, np.int64),
-        )
+        out = this_pass.array(self, "output", shape, x)
+        indices = this_pass.memory(("indices", id(self)), shape, np.int64)
         output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride, out, indices, this_pass.memory)
         return output
 
@@ -136,4 +134,4 @@ def _as_rows(x: Array) -> Array:
 
 def _pooled(shape: tuple[int, ...], layer: layers.MaxPool | layers.AveragePool) -> tuple[int, ...]:
     """The shape of a pool's output."""
-    return (*shape[:2], *windows("pool", shape, layer.size, layer.stride)[2])
+    return (*shape[:2], *pool_windows("pool", shape, layer.size, layer.stride)[2])

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.plain_arrays import plain_array
-from shared.shapes import check_indices
-from shared.windows import Pair, image_shape, output_size, pair, within
+from shared.plain_arrays import as_indices
+from shared.windows import Pair, image_shape, pool_windows
 
 from .arrays import Array, Scratch, as_images, borrow, ieee, output_like
 
@@ -90,7 +89,7 @@ def max_pool2d_backward(
     function = "max_pool2d_backward"
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
-    indices = _checked_indices(function, indices, grad_output.shape, shape)
+    indices = as_indices(function, indices, grad_output.shape, shape)
     out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output, indices=indices)
     target = out if out.flags.c_contiguous else np.empty_like(out, order="C")
     target.fill(0)
@@ -132,7 +131,7 @@ def average_pool2d_backward(
     function = "average_pool2d_backward"
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
-    window, step, places = windows(function, shape, size, stride)
+    window, step, places = pool_windows(function, shape, size, stride)
     if grad_output.shape != (*shape[:2], *places):
         raise ValueError(
             f"{function}: grad_output is {grad_output.shape}, expected {(*shape[:2], *places)}, "
@@ -150,14 +149,7 @@ def average_pool2d_backward(
 
 def _prepare(function: str, x: Any, size: Any, stride: Any) -> tuple[Array, Pair, Pair, Pair]:
     x = as_images(f"{function}: x", x)
-    return x, *windows(function, x.shape, size, stride)
-
-
-def windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
-    """The window, its stride, and how many places it has."""
-    window = pair(f"{function}: size", size, 1)
-    step = window if stride is None else pair(f"{function}: stride", stride, 1)
-    return window, within(shape, step), output_size(function, shape, window, step)
+    return x, *pool_windows(function, x.shape, size, stride)
 
 
 def _every(lines: Array, first: int, step: int, count: int) -> Array:
@@ -186,21 +178,3 @@ def _number_where(wins: Array, number: Any, chosen: Array, scratch: Scratch | No
     won = borrow(scratch, "pool won", chosen.shape, chosen.dtype)
     np.multiply(wins.view(np.uint8), np.asarray(number, chosen.dtype), out=won)
     np.maximum(chosen, won, out=chosen)
-
-
-def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:
-    """The indices as an array, each within its channel, or an error that says which is not."""
-    expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
-    try:
-        indices = plain_array(indices)
-    except ValueError as error:
-        raise TypeError(f"{expected_kind}, got ragged ones") from error
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"{expected_kind}, got {indices.dtype}")
-    check_indices(function, indices.shape, expected, shape)
-    last = shape[2] * shape[3] - 1
-    if indices.min() < 0 or indices.max() > last:
-        at = np.unravel_index(int(np.argmax((indices < 0) | (indices > last))), indices.shape)
-        place = ", ".join(str(int(number)) for number in at)
-        raise ValueError(f"{function}: indices[{place}] is {indices[at]}, expected 0 to {last}")
-    return indices.astype(np.int64, copy=False)

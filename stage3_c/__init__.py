@@ -22,7 +22,7 @@ from typing import Any
 import shared
 
 if getattr(shared, "PROJECT", "") != "groundup":
-    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")
+    raise SystemExit(f"error: {shared} is imported in place of groundup's package shared: give it another name")
 
 _facts: dict[str, Any] = {}
 

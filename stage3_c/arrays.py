@@ -15,14 +15,13 @@ import numpy as np
 
 from shared.machine.hardware import free_memory
 from shared.names import check_dtype
-from shared.plain_arrays import float_dtype, plain_array, whole_labels
+from shared.plain_arrays import float_dtype, real_numbers, whole_labels
+from shared.shapes import check_alike, check_images, check_matrix, check_vector, label_beyond
 
 from . import library
 
 Array = np.ndarray
 
-DIMENSIONS = (1, 2, 4)
-"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 ALIGNMENT = 64
 
 LARGE = 1 << 28
@@ -44,18 +43,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     dtype('float32')
     """
     check_dtype("asarray", dtype)
-    try:
-        array = plain_array(values)
-    except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
-    except TypeError as error:
-        raise TypeError(f"asarray: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in DIMENSIONS:
-        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
-    if array.size == 0:
-        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    array = real_numbers(values)
     try:
         return packed(array, np.dtype(dtype))
     except MemoryError as error:
@@ -127,28 +115,21 @@ def as_matrix(name: str, values: Any) -> Array:
     array = as_floats(name, values)
     if array.ndim == 2 and array.size and array.flags.carray and array.dtype.isnative:
         return array
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    check_matrix(name, array.shape)
     return _packed(name, array)
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
     """As `as_matrix`, of 4 dimensions; the error names the axes."""
     array = as_floats(name, values)
-    if array.ndim != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name}: expected at least one value, got shape {array.shape}")
+    check_images(name, array.shape, axes)
     return _packed(name, array)
 
 
 def as_vector(name: str, values: Any) -> Array:
     """As `as_matrix`, of 1 dimension."""
     array = as_floats(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    check_vector(name, array.shape)
     return _packed(name, array)
 
 
@@ -172,16 +153,7 @@ def _packed(name: str, array: Array) -> Array:
 def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     """All as matrices, after checking that they have one shape and one dtype."""
     matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
-    (first, expected), *others = matrices.items()
-    for name, matrix in others:
-        if matrix.shape != expected.shape:
-            raise ValueError(
-                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
-            )
-        if matrix.dtype != expected.dtype:
-            raise TypeError(
-                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
-            )
+    check_alike(function, **matrices)
     return tuple(matrices.values())
 
 
@@ -240,12 +212,12 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
     Always a copy: C uses a label as an index, so no other thread may change it between the check and its use.
     """
-    array = whole_labels(function, labels, rows)
+    array = whole_labels(function, labels, rows, classes)
     try:
         copy = aligned_copy(array, np.int64)  # a uint64 too large for int64 becomes negative, and so is found below
     except MemoryError as error:
         raise MemoryError(f"{function}: labels: {error}") from error
     i = library.function("first_bad_label", _FLOAT32)(rows, classes, copy)
     if i < rows:
-        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
+        raise ValueError(label_beyond(function, i, int(array[i]), classes))
     return copy

@@ -9,14 +9,21 @@ mean in double.
 Shapes: x is (N, C, H, W) or (N, C); gamma, beta and the running statistics are (C,).
 """
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from shared.plain_arrays import float_dtype
+from shared.layers import normalisation_numbers
+from shared.plain_arrays import check_changeable, float_dtype
+from shared.shapes import (
+    check_apart,
+    check_dtypes,
+    check_grad_output,
+    check_normalised,
+    check_several,
+    checked_channels,
+)
 
 from . import library
 from .arrays import (
@@ -66,18 +73,20 @@ def batch_norm(
     saved: for `batch_norm_backward`
     Raises ValueError where shapes do not fit together, or a channel has a single value while training, whose variance
     would be 0; TypeError for a mix of dtypes.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     function = "batch_norm"
     x = _checked_x(f"{function}: x", x)
     channels = x.shape[1]
     given = {"running_mean": running_mean, "running_var": running_var}
     if training:
-        _check_changeable(given)
-    vectors = _checked_channels(x, {"gamma": gamma, "beta": beta, **given})
-    momentum, epsilon = checked_numbers(function, momentum, epsilon)
+        check_changeable(given)
+    vectors = checked_channels(as_vector, x, {"gamma": gamma, "beta": beta, **given})
+    momentum, epsilon = normalisation_numbers(momentum, epsilon)
     size = x.size // (len(x) * channels)
     if training:
-        _check_trainable(x, given, {"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"]})
+        check_several(x.shape)
+        check_apart({"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"], **given}, given, np.may_share_memory)
     out = output_like(function, out, x.shape, x.dtype, x=x, **vectors)
     mean, inverse = aligned_empty((channels,), np.float64), aligned_empty((channels,), np.float64)
     statistics = {name: vectors[name] if vectors[name].flags.writeable else vectors[name].copy() for name in given}
@@ -139,7 +148,7 @@ class BatchNorm:
                 raise ValueError(
                     f"BatchNorm: {name} is {array.shape} but gamma is {gamma.shape}; they must have the same shape"
                 )
-        self.momentum, self.epsilon = checked_numbers("BatchNorm", momentum, epsilon)
+        self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.gamma: Array = aligned_copy(gamma, dtype)
         self.beta: Array = aligned_copy(arrays["beta"], dtype)
         self.running_mean: Array = aligned_copy(arrays["running_mean"], dtype)
@@ -186,10 +195,8 @@ def _prepare_backward(grad_output: Any, saved: Saved) -> tuple[Array, int, int]:
     function = "batch_norm_backward"
     grad_output = as_floats(f"{function}: grad_output", grad_output)
     shape, dtype = saved.x.shape, saved.x.dtype
-    if grad_output.shape != shape:
-        raise ValueError(f"{function}: grad_output is {grad_output.shape}, expected {shape}, the shape of x")
-    if grad_output.dtype != dtype:
-        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {dtype}; convert one of them")
+    check_grad_output(function, grad_output.shape, shape, "x")
+    check_dtypes(function, grad_output=grad_output, x=saved.x)
     try:
         grad_output = packed(grad_output, dtype)
     except MemoryError as error:
@@ -200,58 +207,7 @@ def _prepare_backward(grad_output: Any, saved: Saved) -> tuple[Array, int, int]:
 def _checked_x(name: str, x: Any) -> Array:
     """x as C reads it, (N, C, H, W) or (N, C)."""
     x = as_floats(name, x)
-    if x.ndim not in (2, 4):
-        raise ValueError(
-            f"{name}: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
-            f"got {x.ndim} with shape {x.shape}"
-        )
+    check_normalised(x.shape)
     if x.size == 0:
         raise ValueError(f"{name}: expected at least one value, got shape {x.shape}")
     return as_matrix(name, x) if x.ndim == 2 else as_images(name, x)
-
-
-def _checked_channels(x: Array, arrays: dict[str, Any]) -> dict[str, Array]:
-    """The arrays of one number for each channel, after a check of their shape and dtype."""
-    checked = {}
-    for name, values in arrays.items():
-        checked[name] = vector = as_vector(f"batch_norm: {name}", values)
-        if len(vector) != x.shape[1]:
-            raise ValueError(
-                f"batch_norm: {name} is {vector.shape} but x is {x.shape}; expected one number for each channel, "
-                f"({x.shape[1]},)"
-            )
-        if vector.dtype != x.dtype:
-            raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
-    return checked
-
-
-def _check_changeable(running: dict[str, Any]) -> None:
-    """Training changes the running statistics in place: they must be arrays that may be written to."""
-    for name, array in running.items():
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
-        if array.dtype.char not in "fd":
-            raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
-        if not array.flags.writeable:
-            raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
-
-
-def _check_trainable(x: Array, running: dict[str, Any], read: dict[str, Array]) -> None:
-    """A variance needs two values, and what training changes must lie apart from all that it reads."""
-    if x.size == x.shape[1]:
-        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
-    for name, array in running.items():
-        for other, values in (read | {each: a for each, a in running.items() if each != name}).items():
-            if np.may_share_memory(array, values):
-                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
-
-
-def checked_numbers(function: str, momentum: Any, epsilon: Any) -> tuple[float, float]:
-    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
-    return float(momentum), float(epsilon)

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.plain_arrays import float_dtype
+from shared.shapes import check_channels, check_dtypes, check_grad_output, check_kernels
 from shared.windows import output_size, pair, within
 
 from . import library
@@ -235,8 +236,7 @@ def _prepare(
     x = as_images("conv2d: x", x)
     weights, bias = _check_kernels("conv2d", weights, bias)
     sizes = _sizes("conv2d", x, weights, stride, padding)
-    if bias.dtype != x.dtype:
-        raise TypeError(f"conv2d: x is {x.dtype} but bias is {bias.dtype}; convert one of them")
+    check_dtypes("conv2d", x=x, bias=bias)
     shape = (len(x), len(weights), sizes.out_height, sizes.out_width)
     return x, weights, bias, sizes, output_like("conv2d", out, shape, x.dtype, x=x, weights=weights, bias=bias)
 
@@ -249,31 +249,20 @@ def _prepare_backward(
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     sizes = _sizes(function, x, weights, stride, padding)
     expected = (len(x), len(weights), sizes.out_height, sizes.out_width)
-    if grad_output.shape != expected:
-        raise ValueError(
-            f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of conv2d's output"
-        )
-    if grad_output.dtype != x.dtype:
-        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+    check_grad_output(function, grad_output.shape, expected, "conv2d's output")
+    check_dtypes(function, grad_output=grad_output, x=x)
     return grad_output, x, weights, sizes
 
 
 def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     bias = as_vector(f"{function}: bias", bias)
-    if len(bias) != len(weights):
-        raise ValueError(
-            f"{function}: bias is {bias.shape} but weights are {weights.shape}; "
-            f"expected one bias for each output channel, ({len(weights)},)"
-        )
+    check_kernels(function, weights.shape, bias.shape)
     return weights, bias
 
 
 def _sizes(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> CConvolution:
-    if x.shape[1] != weights.shape[1]:
-        raise ValueError(
-            f"{function}: x is {x.shape} but weights are {weights.shape}; x's channels must equal weights' in_channels"
-        )
+    check_channels(function, x.shape, weights.shape)
     if x.dtype != weights.dtype:
         raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
     steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from shared.plain_arrays import float_dtype
+from shared.shapes import check_dtypes, check_grad_output
 
 from . import library
 from .arrays import Array, aligned_copy, aligned_zeros, as_matrix, asarray, check_writable, output_like
@@ -68,13 +69,8 @@ class Dense:
         if self._x is None:
             raise ValueError(f"{function}: there was no forward pass yet, so there is nothing to differentiate")
         x, grad_output = self._x, as_matrix(f"{function}: grad_output", grad_output)
-        expected = (len(x), self.out_features)
-        if grad_output.shape != expected:
-            raise ValueError(
-                f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of forward's output"
-            )
-        if grad_output.dtype != x.dtype:
-            raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+        check_grad_output(function, grad_output.shape, (len(x), self.out_features), "forward's output")
+        check_dtypes(function, grad_output=grad_output, x=x)
         self._check_memory(function, x.dtype)
         read = {"grad_output": grad_output, "x": x, "weights": self.weights}
         output_like(f"{function}: grad_weights", self.grad_weights, self.weights.shape, x.dtype, **read)

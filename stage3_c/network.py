@@ -101,7 +101,7 @@ class Network(NetworkBase):
     # ---- the plain way
 
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
-        self._check_as_built()
+        super()._check_arrays()
         return forward(self.layers, x, training, None if masks is None else iter(masks))
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
@@ -140,7 +140,6 @@ class Network(NetworkBase):
     def plan_for(self, rows: int, training: bool) -> Plan:
         """The operations and memory for so many samples, pointing to the network's arrays as they are now: those of
         the last time if they are large enough."""
-        self._check_as_built()
         plan = self._plan
         if plan is None or plan.capacity < rows:
             plan = self._plan = Plan(self.architecture, self.layers, self.dtype, rows)
@@ -159,19 +158,9 @@ class Network(NetworkBase):
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
         self._plan = None
-        self._as_built = self._what_plans_are_made_from()
 
-    def _check_as_built(self) -> None:
-        """ValueError if what the plan comes from was changed: C would read and write past its memory, or a step would
-        compute another loss than `loss`."""
-        if self._what_plans_are_made_from() != self._as_built:
-            raise ValueError(
-                "Network: its architecture, activation, dtype, loss_name, layer_sizes or layers were changed; "
-                "make a new network with these"
-            )
-
-    def _what_plans_are_made_from(self) -> tuple[Any, ...]:
-        return (self.architecture, self.activation, self.dtype, self.loss_name, *self.layer_sizes, *self.layers)
+    def _check_arrays(self) -> None:
+        """The plan checks them, before it tells C where they are."""
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes a plan of its own: this one holds addresses."""
@@ -180,6 +169,7 @@ class Network(NetworkBase):
     # ---- what the checks in shared/network_base.py have to know about this stage's arrays
 
     _asarray = staticmethod(asarray)
+    _overlap: ClassVar[Any] = staticmethod(np.may_share_memory)
 
     def _own_copy(self, array: Array) -> Array:
         return aligned_copy(array, self.dtype)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from shared.names import DTYPES
 from shared.optimizer_base import StateBase
 
-from .arrays import DIMENSIONS, Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
+from .arrays import Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
 
 
 class OptimizerState(StateBase):
@@ -35,18 +34,8 @@ class OptimizerState(StateBase):
 
     def check_pair(self, i: int, parameter: Array, gradient: Array) -> None:
         """C may change this parameter by this gradient."""
-        if parameter.ndim not in DIMENSIONS:
-            raise ValueError(f"step: parameter {i} has {parameter.ndim} dimensions, expected 1, 2 or 4")
-        if parameter.dtype not in DTYPES:
-            raise TypeError(f"step: parameter {i} is {parameter.dtype}, expected float32 or float64; see asarray")
-        if parameter.size == 0:
-            raise ValueError(f"step: parameter {i} is {parameter.shape}, expected at least one value")
+        self.check_kinds(i, parameter, gradient)
         check_writable(f"step: parameter {i}", parameter)
-        if gradient.dtype.newbyteorder("=") != parameter.dtype:
-            raise TypeError(
-                f"step: parameter {i} is {parameter.dtype} but number {i} of gradients is {gradient.dtype}; "
-                "convert one of them"
-            )
         if overlap(parameter, packed(gradient, parameter.dtype)):
             raise ValueError(f"step: parameter {i} overlaps number {i} of gradients; give each memory of its own")
 

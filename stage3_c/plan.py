@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from shared.architectures import Architecture
+from shared.layers import normalisation_numbers
 from shared.names import ACTIVATIONS
 
 from . import library
 from .addresses import KnownArrays, claimed, copied_if_overlapping
 from .arrays import Array, aligned_empty, check_writable
-from .batch_norm import checked_numbers
 from .operations import KINDS, COperation, Operation, operations_of
 from .optimizers import OPTIMIZERS, COptimizerStep
 
@@ -176,7 +176,7 @@ class Plan:
         """
         for operation, c in self._normalised:
             part = operation.part
-            c.momentum, c.epsilon = checked_numbers("batch_norm", part.momentum, part.epsilon)
+            c.momentum, c.epsilon = normalisation_numbers(part.momentum, part.epsilon)
         for operation in self._convolved:
             _check_window(operation)
         if self._network.are([array for part, arrays_of in self._array_getters for array in arrays_of(part)]):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.plain_arrays import plain_array
+from shared.plain_arrays import index_beyond, whole_indices
 from shared.windows import Pair, image_shape, output_size, pair, within
 
 from . import library
@@ -106,23 +106,9 @@ def _sizes(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tup
 
 def _as_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """Indices as int64, each within its plane. A copy: no other thread may change one between the check and its use."""
-    try:
-        array = plain_array(indices)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{function}: indices: {error}") from error
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{function}: indices must be whole numbers, as max_pool2d returned them, got {array.dtype}")
-    if array.shape != expected:
-        raise ValueError(
-            f"{function}: indices is {array.shape} but grad_output is {expected}; they must have the same shape"
-        )
-    if expected[:2] != shape[:2]:
-        raise ValueError(
-            f"{function}: grad_output is {expected} but input_shape is {shape}; batch and channels must be the same"
-        )
+    array = whole_indices(function, indices, expected, shape)
     copy, plane = np.array(array, np.int64, order="C"), shape[2] * shape[3]
     bad = library.function("first_bad_index", np.dtype("float32"))(copy.size, plane, copy)
     if bad < copy.size:
-        place = ", ".join(str(int(number)) for number in np.unravel_index(bad, copy.shape))
-        raise ValueError(f"{function}: indices[{place}] is {array.flat[bad]}, expected 0 to {plane - 1}")
+        raise ValueError(index_beyond(function, array, bad, plane - 1))
     return copy

@@ -30,7 +30,7 @@ from typing import Any
 import shared
 
 if getattr(shared, "PROJECT", "") != "groundup":
-    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")
+    raise SystemExit(f"error: {shared} is imported in place of groundup's package shared: give it another name")
 
 ANNOUNCED = "GROUNDUP_ANNOUNCED"
 """Set once the device has been announced: processes that this one starts need not say it again."""

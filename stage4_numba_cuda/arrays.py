@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
-from shared.plain_arrays import float_dtype, plain_array, whole_labels
-from shared.shapes import check_same
+from shared.plain_arrays import as_labels as checked_on_host
+from shared.plain_arrays import float_dtype, real_numbers
+from shared.shapes import DIMENSIONS, check_alike, check_images, check_matrix, check_vector
 
 from .backend import BACKEND, cuda
 
 Array = Any
 """A device array: numba-cuda's DeviceNDArray, or the emulator's."""
-
-DIMENSIONS = (1, 2, 4)
-"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
@@ -49,18 +47,7 @@ def checked_array(values: Any, dtype: str) -> Array:
     check_dtype("asarray", dtype)
     if on_device(values) and values.dtype == dtype and values.ndim in DIMENSIONS and values.size and is_packed(values):
         return values
-    try:
-        array = to_host(values) if on_device(values) else plain_array(values)
-    except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
-    except TypeError as error:
-        raise TypeError(f"asarray: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in DIMENSIONS:
-        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
-    if array.size == 0:
-        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    array = real_numbers(to_host(values) if on_device(values) else values)
     with np.errstate(all="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
         return np.ascontiguousarray(array, dtype)
 
@@ -109,24 +96,21 @@ def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix on the device: the array itself if it is one, else copied over; or an error that
     names it. What is neither float32 nor float64 becomes float32."""
     array = as_floats(name, values)
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
+    check_matrix(name, array.shape)
     return array
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
     """The same for an array of 4 dimensions, which an error names by its axes."""
     array = as_floats(name, values)
-    if array.ndim != 4:
-        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
+    check_images(name, array.shape, axes)
     return array
 
 
 def as_vector(name: str, values: Any) -> Array:
     """The same for an array of 1 dimension."""
     array = as_floats(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    check_vector(name, array.shape)
     return array
 
 
@@ -141,13 +125,7 @@ def as_floats(name: str, values: Any) -> Array:
 def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     """All as matrices, after checking that they have one shape and one dtype."""
     matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
-    (first, expected), *others = matrices.items()
-    check_same(function, **{name: matrix.shape for name, matrix in matrices.items()})
-    for name, matrix in others:
-        if matrix.dtype != expected.dtype:
-            raise TypeError(
-                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
-            )
+    check_alike(function, **matrices)
     return tuple(matrices.values())
 
 
@@ -221,12 +199,8 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
 def checked_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
     """The same on the host: they are checked there, where they come from, for a kernel uses a label as an index."""
-    array = whole_labels(function, to_host(labels) if on_device(labels) else labels, rows)
-    wrong = (array < 0) | (array >= classes)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
-    return array.astype(np.int32)
+    host = to_host(labels) if on_device(labels) else labels
+    return checked_on_host(function, host, rows, classes).astype(np.int32)
 
 
 def element_count(shape: tuple[int, ...]) -> int:

@@ -10,8 +10,6 @@ the count n of the values; the running variance divides by n - 1, as in PyTorch.
 To the kernels (kernels/batch_norm.py) an array of any of the two shapes is (N, C, L): L = H W numbers, or 1.
 """
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +17,15 @@ import numpy as np
 
 from shared.layers import normalisation_numbers
 from shared.plain_arrays import float_dtype
-from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
+from shared.shapes import (
+    check_apart,
+    check_dtypes,
+    check_grad_output,
+    check_normalised,
+    check_same,
+    check_several,
+    checked_channels,
+)
 
 from . import launch
 from .arrays import (
@@ -77,16 +83,17 @@ def batch_norm(
     out: the device array to write to
     Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for a mix of
     dtypes.
+    Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
     """
     x = _checked_x(x)
     running = {"running_mean": running_mean, "running_var": running_var}
     if training:
         _check_changeable(running)
-    vectors = _checked_channels(x, {"gamma": gamma, "beta": beta, **running})
+    vectors = checked_channels(as_vector, x, {"gamma": gamma, "beta": beta, **running})
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     if training:
-        check_count(x.shape)
-        _check_apart({"x": x, **vectors}, running)
+        check_several(x.shape)
+        check_apart({"x": x, **vectors}, running, overlap)
     out = output_like("batch_norm", out, x.shape, x.dtype, x=x, **vectors)
     statistics = empty((3, x.shape[1]), x.dtype)
     forward = Forward(lines(x), tuple(vectors.values()), momentum, epsilon, statistics)
@@ -260,8 +267,7 @@ def _backward(grad_output: Any, saved: Saved, out: Array | None, grad_gamma: Arr
     function, x = "batch_norm_backward", saved.x
     grad_output = as_floats(f"{function}: grad_output", grad_output)
     check_grad_output(function, grad_output.shape, x.shape, "x")
-    if grad_output.dtype != x.dtype:
-        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+    check_dtypes(function, grad_output=grad_output, x=x)
     apart = {"x": x, "grad_gamma": grad_gamma, "grad_beta": grad_beta}
     out = output_like(function, out, x.shape, x.dtype, grad_output=grad_output, **apart)
     forward = Forward(lines(x), (saved.gamma,), 0.0, 0.0, saved.statistics)
@@ -272,27 +278,10 @@ def _backward(grad_output: Any, saved: Saved, out: Array | None, grad_gamma: Arr
 # ---- checks
 
 
-def check_count(shape: tuple[int, ...]) -> None:
-    """ValueError for one value a channel, whose variance would be 0."""
-    if math.prod(shape) == shape[1]:
-        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {shape}")
-
-
 def _checked_x(x: Any) -> Array:
     x = as_floats("batch_norm: x", x)
     check_normalised(x.shape)
     return x
-
-
-def _checked_channels(x: Array, arrays: dict[str, Any]) -> dict[str, Array]:
-    """The arrays of one number for each channel, after a check of their shape and dtype."""
-    checked = {}
-    for name, values in arrays.items():
-        checked[name] = vector = as_vector(f"batch_norm: {name}", values)
-        check_one_a_channel(name, vector.shape, x.shape)
-        if vector.dtype != x.dtype:
-            raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
-    return checked
 
 
 def _check_changeable(running: dict[str, Any]) -> None:
@@ -305,14 +294,6 @@ def _check_changeable(running: dict[str, Any]) -> None:
             raise TypeError(f"batch_norm: {name}: expected float32 or float64 to change in place, got {array.dtype}")
         if not is_packed(array):
             raise ValueError(f"batch_norm: {name} is not C-contiguous (strides {array.strides}); pass an array that is")
-
-
-def _check_apart(arrays: dict[str, Array], changed: Iterable[str]) -> None:
-    """What training changes must lie apart from all that it reads: threads do both in no fixed order."""
-    for name in changed:
-        for other, array in arrays.items():
-            if other != name and overlap(arrays[name], array):
-                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
 
 
 def _vector_like(name: str, values: Any, gamma: Array) -> Array:

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.plain_arrays import float_dtype
-from shared.shapes import check_channels, check_grad_output, check_kernels
+from shared.shapes import check_channels, check_dtypes, check_grad_output, check_kernels
 from shared.windows import output_size, pair, within
 
 from . import convolution_passes as passes
@@ -234,8 +234,7 @@ def _prepare(
     x = as_images("conv2d: x", x)
     weights, bias = _check_kernels("conv2d", weights, bias)
     g = geometry("conv2d", x, weights, stride, padding)
-    if bias.dtype != x.dtype:
-        raise TypeError(f"conv2d: x is {x.dtype} but bias is {bias.dtype}; convert one of them")
+    check_dtypes("conv2d", x=x, bias=bias)
     shape = (len(x), g.filters, *g.output)
     return x, weights, bias, g, output_like("conv2d", out, shape, x.dtype, x=x, weights=weights, bias=bias)
 
@@ -248,8 +247,7 @@ def _prepare_backward(
     weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
     g = geometry(function, x, weights, stride, padding)
     check_grad_output(function, grad_output.shape, (len(x), g.filters, *g.output), "conv2d's output")
-    if grad_output.dtype != x.dtype:
-        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+    check_dtypes(function, grad_output=grad_output, x=x)
     return grad_output, x, weights, g
 
 

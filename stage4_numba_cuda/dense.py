@@ -4,7 +4,7 @@ from typing import Any
 
 from shared.names import ACTIVATIONS
 from shared.plain_arrays import float_dtype
-from shared.shapes import check_dense, check_grad_output
+from shared.shapes import check_dense, check_dtypes, check_grad_output
 
 from . import dense_passes as passes
 from . import launch
@@ -85,10 +85,7 @@ class Dense:
             raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")
         x, grad_output = self._x, as_matrix("Dense.backward: grad_output", grad_output)
         check_grad_output("Dense.backward", grad_output.shape, (len(x), self.out_features), "forward's output")
-        if grad_output.dtype != x.dtype:
-            raise TypeError(
-                f"Dense.backward: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them"
-            )
+        check_dtypes("Dense.backward", grad_output=grad_output, x=x)
         self.check_memory("Dense.backward", x.dtype)
         precision = checked("Dense.backward: precision", precision, x.dtype)
         if needs_grad_input:

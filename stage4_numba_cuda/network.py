@@ -22,11 +22,12 @@ import numpy as np
 from shared import layers as described
 from shared.contract import ImageChanges
 from shared.network_base import NetworkBase
+from shared.shapes import check_several
 
 from . import losses
 from . import precision as precisions
 from .arrays import Array, address, asarray, checked_array, checked_labels, copy, empty, on_device, sent
-from .batch_norm import BatchNorm, check_count
+from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
 from .packed_parameters import Packed
@@ -141,7 +142,6 @@ class Network(NetworkBase):
 
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
-        self._made = self._what_plans_are_made_from()
         placed = self.architecture.placed()
         self._normalised = [p.input_shape for p in placed if isinstance(p.layer, described.BatchNorm)]
         self._precision = None if self.is_mlp else precisions.at_first(self.dtype)
@@ -269,14 +269,10 @@ class Network(NetworkBase):
         kernel was interrupted, and its blocks had given up (MlpMemory.settle).
         """
         self.plans.settle()
-        if self._what_plans_are_made_from() != self._made:
-            raise ValueError(
-                "Network: its architecture, activation, dtype, loss_name, layer_sizes or layers were changed; "
-                "make a new network with these"
-            )
+        self._check_as_built()
         for shape in self._normalised if training else ():
-            check_count((rows, *shape))
-        arrays = [*self.parameters, *self.layer_gradients, *self.running_statistics]
+            check_several((rows, *shape))
+        arrays = self._kept_arrays()
         if list(map(id, arrays)) != list(map(id, self._checked)):  # kept, so that an id stays its own
             names = [parameter.name.rpartition(":")[0] for parameter in self.architecture.parameters()]
             for part, name in zip(self._trained, names[::2], strict=True):
@@ -284,8 +280,8 @@ class Network(NetworkBase):
             _check_apart(arrays)
             self._checked, self._addresses = arrays, tuple(map(address, arrays))
 
-    def _what_plans_are_made_from(self) -> tuple[Any, ...]:
-        return (self.architecture, self.activation, self.dtype, self.loss_name, *self.layer_sizes, *self.layers)
+    def _check_arrays(self) -> None:
+        """`check_unchanged` does, before a launch."""
 
     # ---- what the checks in shared/network_base.py have to know about device arrays
 

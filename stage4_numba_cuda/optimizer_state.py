@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shared.names import DTYPES
 from shared.optimizer_base import StateBase
 
 from .arrays import Array, checked_array, is_packed, on_device, overlap, to_host, zeros
@@ -83,17 +82,10 @@ class OptimizerState(StateBase):
 
     def check_pair(self, i: int, p: Array, gradient: Array) -> None:
         """A kernel may change this parameter by this gradient."""
-        if p.dtype not in DTYPES:
-            raise TypeError(f"step: parameter {i} is {p.dtype}, expected float32 or float64; see asarray")
-        if p.size == 0:
-            raise ValueError(f"step: parameter {i} is {p.shape}, expected at least one value")
+        self.check_kinds(i, p, gradient)
         if not is_packed(p):
             raise ValueError(
                 f"step: parameter {i} is not C-contiguous (strides {p.strides}); pass an array that is, not such a view"
-            )
-        if gradient.dtype != p.dtype:
-            raise TypeError(
-                f"step: parameter {i} is {p.dtype} but number {i} of gradients is {gradient.dtype}; convert one of them"
             )
         if is_packed(gradient) and overlap(p, gradient):
             raise ValueError(f"step: parameter {i} overlaps number {i} of gradients; give each memory of its own")

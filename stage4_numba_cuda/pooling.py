@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shared.plain_arrays import plain_array
-from shared.shapes import check_grad_output, check_indices
-from shared.windows import Pair, image_shape, output_size, pair, within
+from shared.plain_arrays import as_indices
+from shared.shapes import check_grad_output
+from shared.windows import Pair, image_shape, pool_windows
 
 from . import launch
 from .arrays import Array, as_images, empty, is_packed, on_device, output_like, to_host
@@ -57,7 +57,7 @@ def max_pool2d_backward(
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
     indices = _checked_indices(function, indices, grad_output.shape, shape)
-    known = None if size is None else _windows(function, shape, size, stride)
+    known = None if size is None else pool_windows(function, shape, size, stride)
     if known is not None:
         check_grad_output(function, grad_output.shape, (*grad_output.shape[:2], *known[2]), "max_pool2d's output")
     out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output, indices=indices)
@@ -90,7 +90,7 @@ def average_pool2d_backward(
     function = "average_pool2d_backward"
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
-    window, step, places = _windows(function, shape, size, stride)
+    window, step, places = pool_windows(function, shape, size, stride)
     check_grad_output(function, grad_output.shape, (*shape[:2], *places), "average_pool2d's output")
     out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output)
     launch_average_backward(planes(grad_output), window, step, planes(out))
@@ -150,14 +150,7 @@ def _over(written: Array) -> tuple[int, tuple[int, int]]:
 
 def _prepare(function: str, x: Any, size: Any, stride: Any) -> tuple[Array, Pair, Pair, Pair]:
     x = as_images(f"{function}: x", x)
-    return x, *_windows(function, x.shape, size, stride)
-
-
-def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
-    """The window, its stride, and how many places it has."""
-    window = pair(f"{function}: size", size, 1)
-    step = window if stride is None else pair(f"{function}: stride", stride, 1)
-    return window, within(shape, step), output_size(function, shape, window, step)
+    return x, *pool_windows(function, x.shape, size, stride)
 
 
 def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:
@@ -165,19 +158,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
 
     They are checked on the host, because a kernel writes where an index says.
     """
-    expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
-    try:
-        array = to_host(indices) if on_device(indices) else plain_array(indices)
-    except ValueError as error:
-        raise TypeError(f"{expected_kind}, got ragged ones") from error
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{expected_kind}, got {array.dtype}")
-    check_indices(function, array.shape, expected, shape)
-    last = shape[2] * shape[3] - 1
-    if array.min() < 0 or array.max() > last:
-        at = np.unravel_index(int(np.argmax((array < 0) | (array > last))), array.shape)
-        place = ", ".join(str(int(number)) for number in at)
-        raise ValueError(f"{function}: indices[{place}] is {array[at]}, expected 0 to {last}")
+    array = as_indices(function, to_host(indices) if on_device(indices) else indices, expected, shape)
     if on_device(indices) and is_packed(indices) and indices.dtype == np.int64:
         return indices
-    return cuda.to_device(np.ascontiguousarray(array, np.int64))
+    return cuda.to_device(np.ascontiguousarray(array))

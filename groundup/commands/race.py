@@ -19,7 +19,7 @@ from groundup.stages import stages_for
 from shared.architectures import NAMED
 from shared.bench.measuring.rows import BenchRow
 from shared.contract import Stage, is_emulated
-from shared.data.datasets import Dataset, limited, load_dataset
+from shared.data.datasets import Dataset, check_apart, limited, load_dataset
 from shared.machine.environment import busy, environment
 from shared.machine.results import as_json, results_folder, write_json
 from shared.terminal import attempt, say
@@ -112,6 +112,7 @@ def race(
         | {"dataset": dataset, "momentum": momentum, "schedule": schedule, "seed": seed, "dtype": dtype}
     )
     chosen, unavailable = stages_for(stages)
+    check_apart(dataset, data_dir, out)
     data = limited(load_dataset(dataset, data_dir, download, colour, resize), settings.limit)
     settings = replace(settings, dataset=data.name)
     settings.layers(data)  # which says what does not fit before the first stage

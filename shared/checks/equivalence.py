@@ -13,7 +13,7 @@ values, and their distance in tolerances. shared/checks/tolerance.py derives how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -156,14 +156,14 @@ def check_stage(
     steps: int | None = None,
     seed: int = 0,
     images: bool = True,
-    on_level: Callable[[str], None] | None = None,
+    on_level: Callable[[str, float], None] | None = None,
 ) -> Report:
     """Compare a stage with a reference, which computes in float64, at every level.
 
     dtype: "float32" or "float64", in which the stage under test computes
     full: more and larger sizes, longer trajectories, and the known networks
     steps: length of the trajectories of small networks; None: as STEPS, MORE_STEPS and STEPS_OF_IMAGES say
-    seed: of the random numbers; on_level: called with the name of each level before it runs
+    seed: of the random numbers; on_level: called with the name of a level and the share of it that is done, from 0
     images: with convolution, pooling and batch normalisation
     If the stage is its own reference, only its matmul and its convolution are checked: every rung, both transposed
     products and the layer against the first rung.
@@ -174,36 +174,42 @@ def check_stage(
     pair = Pair(stage, reference, dtype)
     rng, rng_of_images = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     sizes = (*SIZES, *MORE_SIZES) if full else SIZES
-    announce = on_level or (lambda level: None)
-    announce("op")
+    announce = on_level or (lambda level, share: None)
+    announce("op", 0.0)
     if stage.name == reference.name and dtype == "float64":
         own = [c for size in sizes for c in matmul_checks(pair, rng, size)]
         own += convolution_checks(pair, rng_of_images) if images else ()
         return Report(stage.name, reference.name, dtype, own)
     posed = dense_problems(pair, rng, seed, full, steps)
     posed += image_problems(pair, rng_of_images, seed, full, steps) if images else ()
-    comparisons = list(op_checks(pair, rng, sizes))
-    comparisons.extend(image_op_checks(pair, rng_of_images, full) if images else ())
-    announce("layer")
-    for each in posed:
-        comparisons.extend(trace_step(each.pair, each.problem) if each.traced else ())
-    announce("step")
-    for each in posed:
-        comparisons.extend(whole_step(each.pair, each.problem, each.rungs))
-    announce("trajectory")
-    for each in posed:
-        for optimizer in each.optimizers:
-            comparisons.extend(trajectory(each.pair, each.problem, optimizer, each.steps, each.share))
+    levels: dict[str, list[Iterable[Comparison]]] = {
+        "op": [op_checks(pair, rng, sizes), *(image_op_checks(pair, rng_of_images, full) if images else ())],
+        "layer": [trace_step(each.pair, each.problem) for each in posed if each.traced],
+        "step": [whole_step(each.pair, each.problem, each.rungs) for each in posed],
+        "trajectory": [
+            trajectory(each.pair, each.problem, optimizer, each.steps, each.share)
+            for each in posed
+            for optimizer in each.optimizers
+        ],
+    }
+    comparisons: list[Comparison] = []
+    for level, checks in levels.items():
+        for i, some in enumerate(checks):
+            announce(level, i / len(checks))
+            comparisons.extend(some)
     return Report(stage.name, reference.name, dtype, comparisons)
 
 
-def image_op_checks(pair: Pair, rng: np.random.Generator, full: bool) -> Iterator[Comparison]:
+def image_op_checks(pair: Pair, rng: np.random.Generator, full: bool) -> list[Iterator[Comparison]]:
     """Every operation of convolutions, pooling and batch normalisation alone."""
     forms = (*convolution_ops.FORMS, *(convolution_ops.MORE_FORMS if full else ()))
-    yield from convolution_checks(pair, rng, forms)
-    yield from pooling_ops.pooling_checks(pair, rng, (*pooling_ops.FORMS, *(pooling_ops.MORE_FORMS if full else ())))
+    pools = (*pooling_ops.FORMS, *(pooling_ops.MORE_FORMS if full else ()))
     shapes = (*batch_norm_ops.SHAPES, *(batch_norm_ops.MORE_SHAPES if full else ()))
-    yield from batch_norm_ops.batch_norm_checks(pair, rng, shapes)
+    return [
+        convolution_checks(pair, rng, forms),
+        pooling_ops.pooling_checks(pair, rng, pools),
+        batch_norm_ops.batch_norm_checks(pair, rng, shapes),
+    ]
 
 
 def dense_problems(pair: Pair, rng: np.random.Generator, seed: int, full: bool, steps: int | None) -> list[Posed]:

@@ -119,6 +119,10 @@ class GradientCheck:
         )
 
 
+COUNT = len(ACTIVATIONS) * len(LOSSES) + len(NETWORKS)
+"""Of the networks that `gradient_checks` checks."""
+
+
 def gradient_checks(stage: Stage, seed: int = 0) -> Iterator[GradientCheck]:
     """A stack of dense layers for every activation and loss, and the networks of NETWORKS."""
     for activation in ACTIVATIONS:

@@ -46,6 +46,7 @@ __all__ = [
     "Dataset",
     "Form",
     "Split",
+    "check_apart",
     "limited",
     "load_dataset",
     "load_test",
@@ -126,6 +127,17 @@ def own_place(name: str, data_dir: str | PathLike[str] | None) -> Path | None:
     if place.name == name and place.suffix != own_images.ARRAYS and not place.exists():
         return None  # a word that may be a known set's name, misspelled
     return Path(data_dir).expanduser() if data_dir else place
+
+
+def check_apart(name: str, data_dir: str | PathLike[str] | None, results: Path) -> None:
+    """Raise DataError for a folder of results that is a set of your own, or lies among its pictures, which would become
+    a class of it."""
+    own = own_place(name, data_dir)
+    if own is None:
+        return
+    place, folder = own.resolve(), results.resolve()
+    if folder == place or any(folder.is_relative_to(place / part) for part in ("train", "test")):
+        raise DataError(f"{results}: this folder belongs to the data set {own}; choose another one for the results")
 
 
 def limited(data: Dataset, limit: int | None) -> Dataset:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
@@ -87,14 +87,17 @@ class Form:
     """What a sample of a data set is, and what its classes are called: the same for training and test samples.
 
     shape: (channels, height, width); names: of the classes, in the order of their labels
+    on_white: whether its figures are dark on white paper, as its training images have it
     """
 
     shape: Shape
     names: tuple[str, ...]
+    on_white: bool = field(default=False, compare=False)
 
     def as_note(self) -> dict[str, Any]:
         """The entry for the notes of a checkpoint, which `from_notes` reads."""
-        return {NOTE: {"shape": list(self.shape), "classes": list(self.names)}}
+        white = {"on_white": True} if self.on_white else {}
+        return {NOTE: {"shape": list(self.shape), "classes": list(self.names), **white}}
 
     @classmethod
     def from_notes(cls, notes: Mapping[str, Any]) -> Form | None:
@@ -102,8 +105,10 @@ class Form:
         saved = notes.get(NOTE)
         if saved is None:
             return None
-        if not isinstance(saved, Mapping) or set(saved) != {"shape", "classes"}:
+        if not isinstance(saved, Mapping) or set(saved) - {"on_white"} != {"shape", "classes"}:
             raise ValueError(f"{NOTE}: expected a shape and classes, got {shortened(saved)}")
+        if not isinstance(on_white := saved.get("on_white", False), bool):
+            raise ValueError(f"{NOTE}: on_white: expected true or false, got {shortened(on_white)}")
         shape, names = saved["shape"], saved["classes"]
         sizes = isinstance(shape, list) and len(shape) == 3 and all(type(size) is int and size > 0 for size in shape)
         if not sizes or shape[0] not in CHANNELS or math.prod(shape) > MOST_NUMBERS:
@@ -111,7 +116,7 @@ class Form:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError(f"{NOTE}: classes: expected a list of names, got {shortened(names)}")
         check_names(NOTE, names)
-        return cls(tuple(shape), tuple(names))
+        return cls(tuple(shape), tuple(names), on_white)
 
     def fits(self, architecture: Architecture) -> bool:
         """Whether a network takes such samples, as images or as rows of numbers, and has an output for each class."""

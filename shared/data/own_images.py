@@ -85,7 +85,15 @@ def _dataset(name: str, train: Part, test: Part, classes: Sequence[str], wanted:
             f"{name}: the training images have {sizes[0]} pixels, but the test images {sizes[1]}; all images need one "
             f"size: --resize {sizes[0]} makes it"
         )
-    return Dataset(name, splits[0], splits[1], len(classes), Form(shapes[0], tuple(classes)))
+    form = Form(shapes[0], tuple(classes), _on_white(splits[0].x.reshape(-1, *shapes[0])))
+    return Dataset(name, splits[0], splits[1], len(classes), form)
+
+
+def _on_white(images: np.ndarray) -> bool:
+    """Whether the border of the images (n, channels, height, width), where there is paper, is light: above 1/2."""
+    border = np.ones(images.shape[2:], bool)
+    border[1:-1, 1:-1] = False
+    return float(images.mean(axis=(0, 1))[border].mean()) > 0.5
 
 
 def _with_channels(images: np.ndarray, colour: bool) -> np.ndarray:
@@ -119,7 +127,14 @@ def _from_arrays(path: Path, wanted: Wanted) -> Dataset:
     for part in ("train", "test"):
         x, y = arrays[f"x_{part}"], arrays[f"y_{part}"]
         name = f"{path}: x_{part}"
-        if x.dtype != np.uint8 and not (x.dtype.kind == "f" and x.size and x.min() >= 0 and x.max() <= 1):
+        if not x.size:
+            raise DataError(f"{name}: expected at least one image, got shape {x.shape}")
+        if x.dtype == bool:
+            x = x.astype(np.float32)
+        if x.dtype.kind == "f" and not np.isfinite(x).all():
+            strange = np.argwhere(~np.isfinite(x))[0]
+            raise DataError(f"{name}: expected finite numbers, but image {strange[0]} has {x[tuple(strange)]}")
+        if x.dtype != np.uint8 and not (x.dtype.kind == "f" and x.min() >= 0 and x.max() <= 1):
             raise DataError(f"{name}: expected uint8 from 0 to 255, or floats from 0 to 1, got {_described(x)}")
         if x.ndim == 2 and (shape := square(x.shape[1])) is not None:
             x = x.reshape(-1, *shape)
@@ -127,12 +142,15 @@ def _from_arrays(path: Path, wanted: Wanted) -> Dataset:
             images.append(channels_first(name, x).transpose(0, 2, 3, 1))
         except ValueError as error:
             raise DataError(str(error)) from None
-        if y.shape != (len(x),) or y.dtype.kind not in "iuU" or not len(y):
+        if y.shape != (len(x),) or y.dtype.kind not in "iuU":
             raise DataError(f"{path}: y_{part}: expected {len(x)} labels, numbers or names, got {_described(y)}")
         labels.append(y)
     classes = _class_names(path, arrays.get("class_names"), labels)
     number = {name: label for label, name in enumerate(classes)}
     labels = [np.array([number[name] for name in y.tolist()]) if y.dtype.kind == "U" else y for y in labels]
+    if absent := sorted(set(range(len(classes))) - set(labels[0].tolist())):
+        names = ", ".join(classes[label] for label in absent[:3])
+        note(f"{path}: no training image is of class {names}" + (" and others" if len(absent) > 3 else ""))
     train, test = zip(images, labels, strict=True)
     return _dataset(path.stem, train, test, classes, wanted)
 
@@ -146,10 +164,13 @@ def _class_names(path: Path, saved: np.ndarray | None, labels: Sequence[np.ndarr
     low, high = (0, 0) if texts else (min(int(y.min()) for y in labels), max(int(y.max()) for y in labels))
     if saved is not None and (saved.ndim != 1 or saved.dtype.kind != "U"):
         raise DataError(f"{path}: class_names: expected texts, (classes,), got {_described(saved)}")
-    names = used or list(map(str, range(min(high, MOST_CLASSES) + 1))) if saved is None else saved.tolist()
+    if saved is None and high >= MOST_CLASSES:
+        raise DataError(f"{path}: expected labels from 0 to at most {MOST_CLASSES - 1}, got {high}")
+    names = used or list(map(str, range(high + 1))) if saved is None else saved.tolist()
     check_names(f"{path}: class_names", names)
     if low < 0 or high >= len(names) or not set(used) <= set(names):
         came = f"labels {', '.join(used)}" if used else f"labels from {low} to {high}"
+        came += "; the first class has the label 0" if low else ""
         raise DataError(f"{path}: expected a class for each label, got {len(names)} classes and {came:.200}")
     return names
 
@@ -187,10 +208,10 @@ def _array(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.n
         except (ValueError, KeyError) as error:  # version 3 is for names of columns, which images do not have
             raise DataError(f"{name}: its header is damaged ({error})") from error
         size, most = math.prod(shape) * dtype.itemsize, min(member.file_size, regular.largest(MOST_MEMORY))
-        if dtype.kind not in "biufU" or size > most:
-            raise DataError(
-                f"{name}: expected numbers or texts in at most {most:,} bytes, got {dtype} of shape {shape}"
-            )
+        if dtype.kind not in "biufU":
+            raise DataError(f"{name}: expected numbers or texts, got {dtype} of shape {shape}")
+        if size > most:
+            raise DataError(f"{name}: expected numbers or texts in at most {most:,} bytes, got {dtype} of {shape}")
         content = bytearray()
         while len(content) < size and (piece := stream.read(min(1 << 20, size - len(content)))):
             content += piece

@@ -2,6 +2,7 @@
 
     loads(text)                     the value, or a ValueError that says what is wrong
     load(path)                      the same of a regular file, with its name in the error
+    is_count(value), is_number      whether a value is what a reader may count with
 
 A list without anything in it takes three characters in a file and sixty bytes in the memory. So the values are counted
 before they are made. A number that is none in JSON (NaN, Infinity), one that no float holds (1e999, four hundred
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from typing import Any, NoReturn
 
 from shared.machine import regular
@@ -52,6 +54,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         return loads(text)
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value of JSON is a whole number of at least 0, and one that can be counted to."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a finite number that a float holds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _float(digits: str) -> float:

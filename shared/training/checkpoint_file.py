@@ -139,9 +139,7 @@ def _form(name: str, told: Any) -> Form:
 
 def _counts(values: Any) -> bool:
     """Whether it is a list of whole numbers of at least 0 that a file's length can have."""
-    if not isinstance(values, list):
-        return False
-    return all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 2**53 for each in values)
+    return isinstance(values, list) and all(map(strict_json.is_count, values))
 
 
 def _check_places(forms: Mapping[str, Form], length: int) -> None:

@@ -20,9 +20,9 @@ from shared.architectures import MOST_LAYERS, Architecture, mlp
 from shared.contract import STAGES
 from shared.layers import Shape, shortened
 from shared.machine import strict_json
+from shared.machine.strict_json import is_count
 from shared.names import ACTIVATIONS, DTYPES, LOSSES
 from shared.training.checkpoint_file import Form
-from shared.training.metrics import is_count
 
 FORMAT = 3
 """What is written: the architecture, the loss, the dtype, the optimizer, and how far the run has come."""

@@ -21,9 +21,6 @@ from shared.layers import shortened
 from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically
 
-LARGEST = 1.7976931348623157e308
-"""Of a float. JSON can write larger numbers."""
-
 
 @dataclass(frozen=True)
 class EpochRecord:
@@ -57,11 +54,11 @@ class EpochRecord:
             raise TypeError(
                 f"a record of an epoch has other fields than {', '.join(each.name for each in fields(cls))}"
             )
-        if not is_count(saved["epoch"]) or saved["epoch"] == 0:
+        if not strict_json.is_count(saved["epoch"]) or saved["epoch"] == 0:
             raise ValueError(f"epoch is {shortened(saved['epoch'])}, expected a whole number of at least 1")
         for name, value in saved.items():
             missing = value is None and name.startswith(("train_acc", "validation", "test"))
-            if not missing and not is_number(value):
+            if not missing and not strict_json.is_number(value):
                 raise TypeError(f"{name} is {shortened(value)}, expected a finite number")
             if not missing and name.endswith("accuracy") and not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} is {shortened(value)}, expected 0 to 1")
@@ -75,16 +72,6 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     if index(value) < least:
         raise ValueError(f"{name}: expected at least {least}, got {value}")
     return index(value)
-
-
-def is_count(value: Any) -> bool:
-    """Whether a value of JSON is a whole number of at least 0, and one that can be counted to."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of JSON is a finite number that a float holds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def evaluate(

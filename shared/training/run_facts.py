@@ -12,8 +12,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -136,28 +136,14 @@ def state_of(facts: RunFacts, changed: float, now: float | None = None) -> tuple
 def _facts(saved: Mapping[str, Any]) -> RunFacts:
     if saved["state"] not in STATES:
         raise ValueError(f"state is {saved['state']!r:.100}")
-    sessions = [
-        Session(
-            _texts(each["command"]), _text(each["folder"]), float(each["began"]), _count(each["first_step"]),
-            _count(each["pid"]), _text(each["mark"]), None if each["ended"] is None else float(each["ended"]),
-        )
-        for each in saved["sessions"]
-    ]  # fmt: skip
-    if not sessions:
+    if not saved["sessions"]:
         raise ValueError("it names no session")
-    return RunFacts(
-        stage=_text(saved["stage"]),
-        layers=_texts(saved["layers"]),
-        epochs=_count(saved["epochs"]),
-        steps_per_epoch=_count(saved["steps_per_epoch"]),
-        batch_size=_count(saved["batch_size"]),
-        samples=_count(saved["samples"]),
-        state=saved["state"],
-        reason=_text(saved["reason"]),
-        gpus=_texts(saved["gpus"]),
-        no_gpus=_text(saved["no_gpus"]),
-        sessions=tuple(sessions),
-    )
+    return _read(RunFacts, saved)
+
+
+def _read(kind: type[Any], saved: Mapping[str, Any]) -> Any:
+    """The dataclass whose fields have these values of JSON, each of the type that is written beside the field."""
+    return kind(**{each.name: READERS[str(each.type)](saved[each.name]) for each in fields(kind)})
 
 
 def _text(value: Any) -> str:
@@ -169,10 +155,20 @@ def _text(value: Any) -> str:
 def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise TypeError(f"expected a list of texts, got {values!r:.100}")
-    return tuple(_text(each) for each in values)
+    return tuple(map(_text, values))
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+    if not strict_json.is_count(value):
         raise TypeError(f"expected a whole number of at least 0, got {value!r:.100}")
-    return value
+    return int(value)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "int": _count,
+    "float": float,
+    "float | None": lambda value: None if value is None else float(value),
+    "tuple[str, ...]": _texts,
+    "tuple[Session, ...]": lambda values: tuple(_read(Session, each) for each in values),
+}

@@ -28,6 +28,7 @@ from shared.contract import NetworkLike, Optimizer, Stage
 from shared.data.door import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
+from shared.machine.strict_json import is_count, is_number
 from shared.training.checkpoints import (
     Checkpoint,
     CheckpointError,
@@ -36,7 +37,7 @@ from shared.training.checkpoints import (
     optimizer_state,
     save_checkpoint,
 )
-from shared.training.metrics import EpochRecord, is_count, is_number, write_metrics
+from shared.training.metrics import EpochRecord, write_metrics
 from shared.training.run_lock import RunLock
 from shared.training.settings import TrainingSettings
 

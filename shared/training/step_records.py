@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,25 +83,10 @@ def read_line(line: str) -> StepRecord | None:
         return None
     if not isinstance(saved, dict):
         return None
-    step, epoch, steps = (_count(saved.get(name)) for name in ("step", "epoch", "steps"))
-    seconds = _number(saved.get("seconds"))
-    if step is None or epoch is None or not steps or seconds is None:
+    values = {each.name: READERS[str(each.type)](saved.get(each.name)) for each in fields(StepRecord)}
+    if not values["steps"] or any(values[name] is None for name in ("step", "epoch", "seconds")):
         return None
-    memory = _number(saved.get("memory"))
-    return StepRecord(
-        step=step,
-        epoch=epoch,
-        loss=_number(saved.get("loss")),
-        steps=steps,
-        rate=_number(saved.get("rate")),
-        seconds=seconds,
-        images_per_second=_number(saved.get("images_per_second")),
-        weights=_numbers(saved.get("weights")),
-        gradients=_numbers(saved.get("gradients")),
-        memory=None if memory is None else int(memory),
-        cores=_number(saved.get("cores")),
-        gpu=_pairs(saved.get("gpu")),
-    )
+    return StepRecord(**values)
 
 
 def thinned(records: Iterable[StepRecord]) -> Iterator[StepRecord]:
@@ -125,20 +110,9 @@ def merged(one: StepRecord, other: StepRecord) -> StepRecord:
         a, b = getattr(one, name), getattr(other, name)
         return b if a is None else a if b is None else a + (b - a) * (other.steps / steps)
 
-    return StepRecord(
-        step=other.step,
-        epoch=other.epoch,
-        loss=mean("loss"),
-        steps=steps,
-        rate=other.rate,
-        seconds=other.seconds,
-        images_per_second=mean("images_per_second"),
-        weights=other.weights,
-        gradients=other.gradients,
-        memory=max((m for m in (one.memory, other.memory) if m is not None), default=None),
-        cores=mean("cores"),
-        gpu=other.gpu,
-    )
+    memory = max((m for m in (one.memory, other.memory) if m is not None), default=None)
+    means: dict[str, Any] = {name: mean(name) for name in ("loss", "images_per_second", "cores")}
+    return replace(other, steps=steps, memory=memory, **means)
 
 
 class StepFile:
@@ -208,16 +182,12 @@ def _short(value: Any) -> Any:
 
 def _number(value: Any) -> float | None:
     """A finite number, or None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        return None
-    return float(value)
+    return float(value) if strict_json.is_number(value) and abs(value) <= LARGEST else None
 
 
 def _count(value: Any) -> int | None:
     """A whole number of at least 0, or None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        return None
-    return value
+    return value if strict_json.is_count(value) else None
 
 
 def _numbers(values: Any) -> tuple[float | None, ...]:
@@ -232,3 +202,14 @@ def _pairs(values: Any) -> tuple[tuple[float, float], ...]:
             return ()
         pairs.append((one, other))
     return tuple(pairs)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "int": _count,
+    "int | None": _count,
+    "float": _number,
+    "float | None": _number,
+    "tuple[float | None, ...]": _numbers,
+    "tuple[tuple[float, float], ...]": _pairs,
+}
+"""Of each type of a field: what reads it, and gives None for what it cannot be."""

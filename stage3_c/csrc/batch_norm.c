@@ -22,7 +22,7 @@ typedef struct {
 
 static moments merge(moments a, moments b) {
     const double count = a.count + b.count, apart = b.mean - a.mean;
-    return (moments){count, a.mean + apart * (b.count / count), a.squares + b.squares + apart * apart * (a.count * (b.count / count))};
+    return (moments){count, a.mean + apart * (b.count / count), a.squares + b.squares + apart * (a.count * (b.count / count)) * apart};
 }
 
 static double sum_of(vector values) {
@@ -56,7 +56,8 @@ static moments moments_of(const real *x, size_t count) {
     }
     const double left = sum_of(rest) + rest_tail; /* what rounding has left over of the sum */
     const double total = (double)count;
-    return (moments){total, (double)near + left / total, sum_of(squares) + squares_tail - left * left / total};
+    const double all = sum_of(squares) + squares_tail;
+    return (moments){total, (double)near + left / total, isinf(all) ? all : all - left * left / total};
 }
 
 typedef struct {

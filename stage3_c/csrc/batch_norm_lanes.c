@@ -28,7 +28,7 @@ typedef struct {
 static moments merge(moments a, moments b) {
     const double count = a.count + b.count, apart = b.mean - a.mean;
     return (moments){count, a.mean + apart * (b.count / count),
-                     a.squares + b.squares + apart * apart * (a.count * (b.count / count))};
+                     a.squares + b.squares + apart * (a.count * (b.count / count)) * apart};
 }
 
 static double sum_of(vector values) {
@@ -71,8 +71,8 @@ static moments moments_of(size_t size, size_t images, const real *x) {
         squares[0] += apart * apart;
     }
     const double left = sum_of(only(rest[0] + rest[1], lanes));
-    return (moments){count, (double)near + left / count,
-                     sum_of(only(squares[0] + squares[1], lanes)) - left * left / count};
+    const double all = sum_of(only(squares[0] + squares[1], lanes));
+    return (moments){count, (double)near + left / count, isinf(all) ? all : all - left * left / count};
 }
 
 static size_t images_of(const job *all, size_t block) { return smaller(LANES, all->batch - block * LANES); }

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from ..batch_norm import Forward, check_count, launch_backward, launch_forward
+from shared.shapes import check_several
+
+from ..batch_norm import Forward, launch_backward, launch_forward
 from .tensors import array, check, from_autocast, packed, shape, torch_stream
 
 
@@ -76,7 +78,7 @@ def batch_norm(
     if training and not eps > 0:
         raise ValueError(f"batch_norm: eps: expected a number above 0 when training, got {eps}")
     if training and x.numel():
-        check_count(shape(x))
+        check_several(shape(x))
     lines = x.reshape(*x.shape[:2], x.shape[2:].numel())
     numbers = bool(training), float(momentum), float(eps)
     return _BatchNorm.apply(lines, weight, bias, running_mean, running_var, *numbers).reshape(x.shape)

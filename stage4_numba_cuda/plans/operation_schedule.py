@@ -10,8 +10,10 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from shared.shapes import check_several
+
 from ..arrays import Array
-from ..batch_norm import check_count, part_shape
+from ..batch_norm import part_shape
 from ..convolution_passes import parts_shape
 from .operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
 
@@ -154,7 +156,7 @@ def _forward(made: Schedule, each: Operation, values: dict[int, View], training:
     elif each.kind == "normalise":
         lines = views["x"].shape
         if training:
-            check_count(_of_images(rows, each.before))
+            check_several(_of_images(rows, each.before))
         views["statistics"] = made.array((3, lines[1]))
         views["parts"] = made.array(part_shape(lines, 3))
     elif each.kind == "drop":

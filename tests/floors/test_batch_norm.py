@@ -280,3 +280,33 @@ def test_backward_before_forward_is_rejected(stage: Stage) -> None:
     layer = stage.batch_norm.BatchNorm(*put(stage, [1.0], [0.0]))
     with pytest.raises(ValueError, match=r"^BatchNorm\.backward: there was no forward pass yet, so "):
         layer.backward(put(stage, [[1.0], [2.0]])[0])
+
+
+@pytest.mark.parametrize("errors", ["raise", "ignore"])
+@pytest.mark.parametrize("size", [1e150, 1e160, 1e300])
+@pytest.mark.parametrize("shape", [(6, 3), (2, 3, 5, 7), (3, 3, 17, 19)])
+def test_values_without_a_finite_variance_give_beta(stage: Stage, shape: Any, size: float, errors: Any) -> None:
+    """Squares of 1e300 are inf in float64, so that 1 / sqrt(variance) is 0; no stage makes NaN of inf - inf."""
+    rng = np.random.default_rng(5)
+    values, slopes = rng.normal(size=shape) * size, rng.normal(size=shape)
+    with np.errstate(all=errors):
+        layer = stage.batch_norm.BatchNorm(*put(stage, [1.0, 2.0, 3.0], [0.5, 0.0, -1.0]))
+        x, grad = put(stage, values, slopes)
+        output = host(stage, layer.forward(x, training=True))
+        grad_x = host(stage, layer.backward(grad))
+    spread = (1, 3, *(1,) * (len(shape) - 2))
+    if size == 1e150:
+        assert np.isfinite(output).all()
+        assert np.isfinite(host(stage, layer.running_var)).all()
+        return
+    np.testing.assert_array_equal(output, np.broadcast_to(np.reshape([0.5, 0.0, -1.0], spread), shape))
+    np.testing.assert_array_equal(grad_x, np.zeros(shape))
+    np.testing.assert_array_equal(host(stage, layer.grad_gamma), np.zeros(3))
+    np.testing.assert_array_equal(host(stage, layer.running_var), np.full(3, np.inf))
+    assert np.isfinite(host(stage, layer.running_mean)).all()
+
+
+def test_a_sum_beyond_the_largest_number_is_no_error(stage: Stage) -> None:
+    layer = stage.batch_norm.BatchNorm(*put(stage, [1.0], [0.0]))
+    with np.errstate(all="raise"):
+        layer.forward(*put(stage, np.full((6, 1), -1.7e308)), training=True)

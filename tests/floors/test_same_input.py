@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,141 @@ def test_running_statistics_that_would_be_cut_are_refused(stage: Stage, kind: st
         stage.batch_norm.batch_norm(stage.arrays.asarray(X), ones, ones, running, ones, True)
 
 
+class NoNumber:
+    """An object that is no number, though Python can make one of it."""
+
+    def __float__(self) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        X.astype(object),
+        np.array([[10**400, 1]], object),
+        [[10**400, 1, 2, 3]],
+        [[-(10**400), 1.5, 2, 3]],
+        [[2**64, 1, 2, 3]],
+        [[1, Fraction(1, 2), 3, 4]],
+        [[NoNumber(), 1.0, 2.0, 3.0]],
+        [[None, 1.0, 2.0, 3.0]],
+        [["1", "2", "3", "4"]],
+        np.zeros((1, 4), [("field", "f4")]),
+    ],
+    ids=[
+        "objects",
+        "a large object",
+        "400 digits",
+        "below",
+        "65 bits",
+        "Fraction",
+        "object",
+        "None",
+        "text",
+        "records",
+    ],
+)
+def test_what_is_no_real_number_of_64_bits_is_refused(stage: Stage, values: Any) -> None:
+    network = stage.network.Network([4, 3])
+    for function in (stage.arrays.asarray, network.forward, lambda x: network.loss(x, [0])):
+        with pytest.raises(TypeError, match="asarray: expected real numbers, got "):
+            function(values)
+    with pytest.raises(TypeError, match=r"real numbers|see asarray"):
+        stage.activations.softmax(values)
+
+
+@pytest.mark.parametrize("name", LABEL_LOSSES)
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 10**30, 1], r"labels\[1\] is a whole number of 100 bits, expected 0 to 4"),
+        ([0, 1, -(10**5000)], r"labels\[2\] is a whole number of 16610 bits, expected"),
+        ([2**64, 1, 2], r"labels\[0\] is a whole number of 65 bits, expected"),
+        ([2**63, -1, 2], rf"labels\[0\] is {2**63}, expected"),
+        (np.array([2**64 - 1, 1, 2], "u8"), rf"labels\[0\] is {2**64 - 1}, expected"),
+    ],
+    ids=["1e30", "-1e5000", "65 bits", "two widths", "uint64"],
+)
+def test_labels_beyond_64_bits_are_told_from_what_is_no_number(
+    stage: Stage, name: str, labels: Any, message: str
+) -> None:
+    for function in (getattr(stage.losses, name), getattr(stage.losses, f"{name}_backward")):
+        with pytest.raises(ValueError, match=message):
+            function(stage.arrays.asarray(LOGITS, "float64"), labels)
+
+
+PASSES: dict[str, Callable[[Any, Any], Any]] = {
+    "train_step": lambda network, optimizer: network.train_step(X[:, :3], [0, 1, 2], optimizer),
+    "gradients": lambda network, optimizer: network.gradients(X[:, :3], [0, 1, 2]),
+    "loss": lambda network, optimizer: network.loss(X[:, :3], [0, 1, 2]),
+    "forward": lambda network, optimizer: network.forward(X[:, :3]),
+    "outputs": lambda network, optimizer: network.outputs(X[:, :3]),
+    "predict": lambda network, optimizer: network.predict(X[:, :3]),
+}
+every_pass = pytest.mark.parametrize("compute", PASSES.values(), ids=PASSES)
+
+
+@every_pass
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("layer_sizes", [3, 4, 3]),
+        ("loss_name", "hinge"),
+        ("dtype", "float64"),
+        ("dtype", "float16"),
+        ("activation", "tanh"),
+        ("architecture", None),
+        ("layers", []),
+    ],
+)
+def test_a_network_whose_attributes_were_changed_computes_nothing(
+    stage: Stage, compute: Callable[[Any, Any], Any], name: str, value: Any
+) -> None:
+    network, optimizer = stage.network.Network([3, 3, 3]), stage.optimizers.SGD(0.1)
+    before = [host(stage, array).copy() for array in network.parameters]
+    kept = getattr(network, name)
+    setattr(network, name, value)
+    with pytest.raises(ValueError, match="layer_sizes or layers were changed; make a new network with these"):
+        compute(network, optimizer)
+    setattr(network, name, kept)
+    compute(network, stage.optimizers.SGD(1e-30))
+    for array, same in zip(network.parameters, before, strict=True):
+        np.testing.assert_allclose(host(stage, array), same, atol=1e-30)
+
+
+@every_pass
+@pytest.mark.parametrize("attribute", ["weights", "bias"])
+@pytest.mark.parametrize("value", [None, "text", 3, [[1.0, 2.0]]], ids=["None", "text", "number", "list"])
+def test_what_cannot_be_a_layers_array_is_refused(
+    stage: Stage, compute: Callable[[Any, Any], Any], attribute: str, value: Any
+) -> None:
+    network = stage.network.Network([3, 3, 3])
+    compute(network, stage.optimizers.SGD(0.1))
+    setattr(network.layers[2], attribute, value)
+    with pytest.raises(ValueError, match=rf"{attribute} was replaced by .*; change it in place, or make a new "):
+        compute(network, stage.optimizers.SGD(0.1))
+
+
+@every_pass
+@pytest.mark.parametrize(
+    ("own", "of"), [("weights", "weights"), ("bias", "bias"), ("weights", "grad_weights"), ("bias", "grad_bias")]
+)
+def test_one_array_in_two_places_is_refused(
+    stage: Stage, compute: Callable[[Any, Any], Any], own: str, of: str
+) -> None:
+    network = stage.network.Network([3, 3, 3])
+    setattr(network.layers[0], own, getattr(network.layers[2], of))
+    with pytest.raises(ValueError, match=r"overlaps layer|share memory; give each memory of its own"):
+        compute(network, stage.optimizers.SGD(0.1))
+
+
+def test_an_array_that_fits_may_take_the_place_of_another(stage: Stage) -> None:
+    network = stage.network.Network([3, 3, 3])
+    network.layers[2].bias = stage.arrays.asarray([1.0, 2.0, 3.0])
+    for compute in PASSES.values():
+        compute(network, stage.optimizers.SGD(0.1))
+
+
 class TestWhenNumPyRaises:
     """After np.seterr(all="raise") every floor gives the numbers that it gave before."""
 
@@ -184,3 +320,24 @@ class TestWhenNumPyRaises:
             return host(stage, p)
 
         np.testing.assert_array_equal(stepped("raise"), stepped("ignore"))
+
+    def test_a_step_of_a_network(self, stage: Stage) -> None:
+        def stepped(errors: Any) -> list[np.ndarray]:
+            network, optimizer = stage.network.Network([4, 3, 3]), stage.optimizers.Adam(0.1)
+            with np.errstate(all=errors):
+                losses = [network.train_step(X.astype("f8") * 1e-30, [0, 1, 2], optimizer) for _ in range(2)]
+                network.predict(X * 1e30)
+            return [np.array(losses), *(host(stage, p) for p in network.parameters)]
+
+        for got, expected in zip(stepped("raise"), stepped("ignore"), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+    def test_the_callers_own_setting_is_there_again_after_each_call(self, stage: Stage) -> None:
+        huge = stage.arrays.asarray(np.full((2, 2), 1e30, "f4"))
+        with np.errstate(all="raise"):
+            for _ in range(2):
+                stage.matmul.matmul(huge, huge)
+                with pytest.raises(ValueError, match="columns must equal"):
+                    stage.matmul.matmul(huge, stage.arrays.asarray(np.ones((3, 2))))
+                assert set(np.geterr().values()) == {"raise"}
+                stage.losses.mean_squared_error(huge, stage.arrays.asarray(np.zeros((2, 2))))

@@ -14,7 +14,7 @@ import pytest
 
 from groundup.cli import main
 from shared.contract import load_stage
-from shared.data.datasets import Form, load_dataset
+from shared.data.datasets import Form, check_apart, load_dataset
 from shared.training.checkpoints import build_network, load_checkpoint, restore_optimizer, save_checkpoint
 from tests.shared.data.own_sets import FLAGS, SHAPES, flags, shapes
 from tests.stages import STAGE_PARAMS, USABLE_STAGES, without_announcement
@@ -174,6 +174,35 @@ def test_mistakes_are_one_sentence(
     assert len(told.splitlines()) == 1
     if "--data-dir" not in words:
         assert sentence in error_of(capsys, "race", "--stages", 2, *words, "--out", tmp_path / "race")
+
+
+@pytest.mark.parametrize("place", [".", "train", "train/bar", "test/new/run"])
+def test_results_among_the_pictures_of_a_set_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    data = shutil.copytree("shapes", tmp_path / "set")
+    before = sorted(data.rglob("*"))
+    for words in (("train", 2, "--run-dir", data / place), ("race", "--stages", 2, "--out", data / place)):
+        told = error_of(capsys, *words, "--dataset", data, "--epochs", 1)
+        assert told == (
+            f"error: {data / place}: this folder belongs to the data set {data}; choose another one for the results\n"
+        )
+    assert sorted(data.rglob("*")) == before
+
+
+def test_results_beside_the_pictures_are_not(tmp_path: Path) -> None:
+    check_apart(str(tmp_path), None, tmp_path / "runs" / "train")
+    check_apart("mnist-subset", None, tmp_path)
+    check_apart("mnist", tmp_path, tmp_path)
+
+
+def test_a_run_that_cannot_go_on_is_named_in_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = shutil.copytree("shapes", tmp_path / "set")
+    assert run("train", 2, "--dataset", place, "--epochs", 1, "--run-dir", tmp_path / "run", "--quiet") == 0
+    shutil.rmtree(place)
+    told = error_of(capsys, "train", 2, "--resume", tmp_path / "run", "--epochs", 2)
+    expected = f"{place}: expected a folder of images or an .npz file, but there is no such folder"
+    assert told == f"error: cannot resume {tmp_path / 'run'}: {expected}\n"
 
 
 def test_what_was_done_with_the_data_is_a_line_for_the_user(

@@ -143,8 +143,10 @@ def test_a_script_beside_a_package_shared_of_its_own_is_told_by_every_stage(stag
     with_package(tmp_path, "shared")
     (tmp_path / "mine.py").write_text(f"import {stage}")
     done = run([sys.executable, str(tmp_path / "mine.py")], 60, variables=finding())
-    assert str(tmp_path / "shared") in done.last_error
-    assert done.last_error.endswith("is imported in place of groundup's package shared: give it another name")
+    (sentence,) = done.errors.splitlines()
+    assert sentence.startswith(f"error: <module 'shared' from '{tmp_path / 'shared'}")
+    assert sentence.endswith("is imported in place of groundup's package shared: give it another name")
+    assert done.code == 1
 
 
 @pytest.mark.parametrize("line", ["import shared.mine", "from shared import mine", "from stage2_numpy.mine import x"])

@@ -27,8 +27,8 @@ PER_CLASS = 40
 def network(trained: Trained) -> dict[str, Any]:
     """A network as the page needs it to show its neurons' weights.
 
-    {"name", "version", "title", "about", "classes", "shape", "certain", "normalisation"}, and of a stack of dense
-    layers "sizes", "activation" and "parameters", of any other network "filters": those of the first convolution
+    {"name", "version", "title", "about", "classes", "shape", "onWhite", "certain", "normalisation"}, and of a stack of
+    dense layers "sizes", "activation" and "parameters", of any other network "filters": those of the first convolution
     (O, kh, kw) or None.
     """
     checkpoint, normalisation = trained.checkpoint, trained.normalisation
@@ -39,6 +39,7 @@ def network(trained: Trained) -> dict[str, Any]:
         "about": trained.about,
         "classes": list(trained.form.names),
         "shape": list(trained.form.shape),
+        "onWhite": trained.form.on_white,
         "certain": trained.certain,
         "normalisation": None if normalisation is None else asdict(normalisation),
     }
@@ -62,7 +63,7 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
         trained = networks.opened(networks.checkpoint_of(Path(run)), Path(run).name)
     if trained.checkpoint.architecture.as_mlp() is None:
         raise ValueError(f"network: {trained.name} is no stack of dense layers; an exported page computes only those")
-    if trained.form.shape != MNIST:
+    if trained.form.shape != MNIST.shape:
         raise ValueError(f"network: {trained.name} takes {trained.form}; an exported page carries images of MNIST")
     train = load_dataset("mnist-subset").train
     chosen = np.sort(np.concatenate([np.flatnonzero(train.y == digit)[:PER_CLASS] for digit in range(CLASSES)]))

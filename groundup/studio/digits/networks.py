@@ -22,10 +22,10 @@ from shared.data.datasets import FORMS, Form
 from shared.data.normalisation import Normalisation
 from shared.layers import shortened
 from shared.machine.regular import real
+from shared.machine.strict_json import is_count, is_number
 from shared.numbers import percent, plural
 from shared.training.checkpoint_header import readable_architecture
 from shared.training.checkpoints import Checkpoint, CheckpointError, load_checkpoint, read_about
-from shared.training.metrics import is_count, is_number
 from shared.training.runs import BEST, LAST
 
 DEFAULT = "/shipped"

@@ -38,17 +38,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
         asked = body.get("floors")
         if not isinstance(asked, list):
             raise ValueError(f"floors: expected a list of numbers, got {type(asked).__name__}")
-        pixels = drawing(body.get("pixels"), answers.trained(body.get("network", "")).form.shape)
+        pixels = drawing(body.get("pixels"), answers.trained(body.get("network", "")).form)
         return {"answers": [answers.answer(body.get("network", ""), each, pixels) for each in asked[:4]]}
 
     def why(request: Request, body: dict[str, Any]) -> Any:
         trained = answers.trained(body.get("network", ""))
-        pixels = drawing(body.get("pixels"), trained.form.shape)
+        pixels = drawing(body.get("pixels"), trained.form)
         return {**reasons(trained, pixels), "version": trained.version}
 
     def nearest(request: Request, body: dict[str, Any]) -> Any:
         trained = answers.trained(body.get("network", networks.DEFAULT))
-        pixels, why = drawing(body.get("pixels"), trained.form.shape), why_none(trained.dataset)
+        pixels, why = drawing(body.get("pixels"), trained.form), why_none(trained.dataset)
         return {"nearest": [] if why else images.nearest(pixels, NEAREST), "of": len(images.split), "why": why}
 
     def tell(request: Request, body: dict[str, Any]) -> Any:

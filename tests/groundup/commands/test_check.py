@@ -11,11 +11,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from groundup import check as checking
+from groundup.as_it_goes import as_it_goes
 from groundup.commands.check import check
 from groundup.compiling.beforehand import Kernel, Prepared
 from shared import contract
-from shared.checks.equivalence import check_stage
-from shared.checks.gradients import NETWORKS
+from shared.checks.equivalence import LEVELS, check_stage
+from shared.checks.gradients import COUNT, NETWORKS
 from tests.stages import USABLE_STAGES
 from tests.wide import wide
 
@@ -194,8 +196,15 @@ def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
         assert process.poll() is None, "the first line came when all was over"
         rest = process.stdout.read()
     assert first == "checking stage 2: NumPy, float64: op (0 %)\n"
-    levels = [line for line in (first + rest).splitlines() if line.startswith("checking ")]
-    assert [line.rpartition(": ")[2] for line in levels] == ["op", "layer", "step", "trajectory", "gradients"]
+    lines = [line for line in (first + rest).splitlines() if line.startswith("checking ")]
+    levels = [line.rpartition(": ")[2].partition(" (")[0] for line in lines]
+    assert levels == [
+        "op",
+        "layer",
+        "step",
+        "trajectory",
+        "gradients",
+    ]
     assert rest.endswith("All agree.\n")
     assert process.returncode == 0
 
@@ -205,3 +214,30 @@ def test_json_stays_one_document_in_a_pipe() -> None:
     result = run("2", "--dtype", "float64", "--json")
     assert json.loads(result.stdout)["ok"]
     assert "checking stage 2: NumPy, float64: trajectory (" in result.stderr
+
+
+def test_the_share_grows_within_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    def levels(stage: Any, reference: Any, dtype: str, on_level: Any, **_: Any) -> Any:
+        for level in LEVELS:
+            for share in (0.0, 0.25, 0.75):
+                on_level(level, share)
+        return check_stage(reference, reference, dtype)
+
+    monkeypatch.setattr(checking, "check_stage", levels)
+    monkeypatch.setattr(checking, "gradient_checks", lambda stage, seed: iter(range(COUNT)))
+    told: list[tuple[str, float]] = []
+    stage = contract.load_stage("numpy")
+    checking.check([stage], contract.load_stage("1"), checking.Settings("float64"), {}, lambda *what: told.append(what))
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert len(set(shares)) == len(shares)
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert len([what for what, _ in told if what.endswith("float64: step")]) == 3
+
+
+def test_a_log_has_a_line_for_what_is_new_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with as_it_goes("first", json=False) as say:
+        for what, share in (("a", 0.0), ("a", 0.5), ("b", 0.6), ("b", 0.9)):
+            say(what, share)
+    assert [line.partition(" ")[0] for line in capsys.readouterr().out.splitlines()] == ["a", "b"]

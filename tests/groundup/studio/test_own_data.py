@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import base64
+import json
+import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from groundup.studio.digits import embedded
+from groundup.studio.digits import embedded, networks
+from groundup.studio.digits.pixels import drawing as checked
 from groundup.studio.runs.command import command
 from groundup.train import Training, new_settings, run
 from shared.contract import load_stage
-from shared.data.datasets import load_dataset, place_of
+from shared.data.datasets import Form, load_dataset, place_of
+from shared.machine import processes
 from shared.training.checkpoints import load_checkpoint
 from shared.training.settings import QUIET
 from tests.shared.data.own_sets import FLAGS, SHAPES, flags, shapes
@@ -78,6 +83,41 @@ def test_ink_is_in_every_channel_and_its_pull_is_their_sum(runs: Path, studio_se
     pull = np.frombuffer(base64.b64decode(reasons["pull"]["base64"]), "<f4")
     difference = weights[:, reasons["winner"]] - weights[:, reasons["rival"]]
     np.testing.assert_allclose(pull, difference.reshape(3, -1).sum(axis=0), rtol=1e-4, atol=1e-6)
+
+
+def test_a_drawing_for_a_set_on_white_paper_is_black_on_white() -> None:
+    form = Form((1, 4, 4), ("a", "b"), on_white=True)
+    ink = [0] * 15 + [255]
+    white = [255 - each for each in ink]
+    assert checked(white, form).tolist() == white
+    for blank, of in (([255] * 16, form), ([0] * 16, Form((1, 4, 4), ("a", "b")))):
+        with pytest.raises(ValueError, match="the drawing is empty"):
+            checked(blank, of)
+    checkpoint = load_checkpoint(networks.SHIPPED)
+    notes = {"dataset": "mine", **Form((1, 28, 28), tuple("abcdefghij"), on_white=True).as_note()}
+    trained = replace(
+        networks.opened(networks.SHIPPED, "/shipped"), form=networks._form(checkpoint.architecture, notes)
+    )
+    assert embedded.network(trained)["onWhite"] is True
+    assert embedded.network(networks.opened(networks.SHIPPED, "/shipped"))["onWhite"] is False
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node, to run the page's own code")
+def test_the_page_turns_ink_over_where_the_set_has_white_paper(tmp_path: Path) -> None:
+    script = tmp_path / "centre.mjs"
+    script.write_bytes((Path(networks.__file__).parent / "static" / "centre.js").read_bytes())
+    with script.open("a") as file:
+        file.write(
+            "const ink = new Uint8Array(1600).fill(200, 400, 900);"
+            "console.log(JSON.stringify([false, true].map((white) => centred(ink, 40, [1, 20, 16], white))"
+            ".map(({ pixels, ink }) => [[...pixels], [...ink]])));"
+        )
+    done = processes.run(["node", str(script)], 20)
+    (plain, ink), (white, same) = json.loads(done.output)
+    assert plain == ink == same
+    assert white == [255 - each for each in ink]
+    assert len(ink) == 320
+    assert max(ink) == 200
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -155,12 +155,16 @@ def test_the_check_runs_each_level_with_all_its_problems(
         return lambda pair, problem, *more: one(level, f"{title(problem)} {more[1] if level == 'trajectory' else 0}")
 
     monkeypatch.setattr(equivalence, "op_checks", lambda pair, rng, sizes: one("op", f"{len(sizes)} sizes"))
-    monkeypatch.setattr(equivalence, "image_op_checks", lambda pair, rng, full: one("op", f"images {full}"))
+    monkeypatch.setattr(equivalence, "image_op_checks", lambda pair, rng, full: [one("op", f"images {full}")])
     for name, level in (("trace_step", "layer"), ("whole_step", "step"), ("trajectory", "trajectory")):
         monkeypatch.setattr(equivalence, name, of_problem(level))
-    announced: list[str] = []
-    report = check_stage(numpy_stage, REFERENCE, full=full, images=images, on_level=announced.append)
-    assert tuple(announced) == LEVELS == tuple(dict.fromkeys(c.level for c in report.comparisons))
+    announced: list[tuple[str, float]] = []
+    tell = lambda *level: announced.append(level)  # noqa: E731
+    report = check_stage(numpy_stage, REFERENCE, full=full, images=images, on_level=tell)
+    shares = {level: [share for name, share in announced if name == level] for level, _ in announced}
+    assert all(of[0] == 0 and sorted(of) == of and of[-1] < 1 for of in shares.values())
+    assert len(shares["trajectory"]) == sum(c.level == "trajectory" for c in report.comparisons)
+    assert tuple(shares) == LEVELS == tuple(dict.fromkeys(c.level for c in report.comparisons))
     larger, losses, few = len(contract.ACTIVATIONS), len(contract.LOSSES), "5-7-4-3"
     small, optimizers = larger * losses, len(contract.OPTIMIZERS)
     sizes = len(SIZES) + (len(MORE_SIZES) if full else 0)

@@ -272,6 +272,10 @@ def test_a_form_comes_back_from_the_notes() -> None:
     form = Form((3, 24, 16), ("a", "ä", "c d"))
     assert Form.from_notes(form.as_note()) == form
     assert Form.from_notes({}) is None
+    for white in (True, False):
+        saved = Form.from_notes(Form((1, 2, 2), ("a", "b"), on_white=white).as_note())
+        assert saved is not None
+        assert saved.on_white is white
     assert str(form) == "images of 24 by 16 pixels, colour in 3 classes"
 
 
@@ -280,6 +284,8 @@ def test_a_form_comes_back_from_the_notes() -> None:
     [
         [],
         {"shape": [1, 2, 3]},
+        {"shape": [1, 2, 2], "classes": ["a", "b"], "on_white": 1},
+        {"shape": [1, 2, 2], "classes": ["a", "b"], "on_black": False},
         {"shape": [1, 2], "classes": ["a", "b"]},
         {"shape": [2, 2, 2], "classes": ["a", "b"]},
         {"shape": [1, 0, 2], "classes": ["a", "b"]},

@@ -230,6 +230,10 @@ def arrays(count: int = 6, **changed: Any) -> dict[str, Any]:
     return {name: array for name, array in (usual | changed).items() if array is not None}
 
 
+WITH_NAN = np.zeros((3, 4, 6, 3))
+WITH_NAN[2, 3, 5, 1] = np.nan
+
+
 def npz(path: Path, **changed: Any) -> str:
     np.savez(path, **arrays(**changed))
     return str(path)
@@ -287,6 +291,40 @@ def test_labels_may_be_names(tmp_path: Path, names: np.ndarray | None) -> None:
     assert data.test.y.tolist() == [1, 1, 2]
 
 
+def test_images_may_be_bools(tmp_path: Path) -> None:
+    black = np.arange(6 * 24).reshape(6, 4, 6) % 2 == 0
+    data = load_dataset(npz(tmp_path / "set.npz", x_train=black, x_test=black[:3]))
+    np.testing.assert_array_equal(data.train.x, black.reshape(6, 24))
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "absent"),
+    [
+        ([0, 1] * 3, ["c", "a", "b"], "b"),
+        ([1, 2] * 3, None, "0"),
+        ([5, 6] * 3, None, "0, 1, 2 and others"),
+    ],
+)
+def test_a_class_without_a_training_image_is_told(
+    tmp_path: Path, labels: list[int], names: list[str] | None, absent: str
+) -> None:
+    file = npz(tmp_path / "set.npz", y_train=labels, y_test=labels[:3], class_names=names)
+    with pytest.warns(DataNote, match=f"/set.npz: no training image is of class {absent}$"):
+        assert load_dataset(file).classes == (len(names) if names else max(labels) + 1)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_paper_is_white_where_the_border_of_the_training_images_is(tmp_path: Path, colour: bool) -> None:
+    images = np.full((6, 8, 8, 3), 20, np.uint8)
+    images[:, 2:6, 2:6] = 230  # more light than dark is no sign: a small figure or a large one
+    images[:, 1:7, 1:7] = 230
+    for x, white in ((images, False), (255 - images, True), ((255 - images) / 255, True)):
+        file = npz(tmp_path / "set.npz", x_train=x, x_test=x[:3])
+        assert load_dataset(file, colour=colour).described.on_white is white
+        assert load_dataset(file, colour=colour, resize="4").described.on_white is white
+    assert not load_dataset().described.on_white
+
+
 def test_without_names_the_classes_are_numbers(tmp_path: Path) -> None:
     assert load_dataset(npz(tmp_path / "set.npz", class_names=None)).described.names == ("0", "1", "2")
 
@@ -298,11 +336,23 @@ def test_without_names_the_classes_are_numbers(tmp_path: Path) -> None:
         ({"y_train": None}, "but it has no y_train"),
         ({"x_train": noise(6, 4, 6, 3).astype("i4")}, "x_train: expected uint8 from 0 to 255, or floats .* got int32"),
         ({"x_train": RNG.normal(size=(6, 4, 6, 3)) + 5}, "x_train: expected uint8 .*, got float64 of shape .* from "),
-        ({"x_train": np.full((6, 4, 6, 3), np.nan)}, "x_train: expected uint8 .* from nan to nan"),
+        ({"x_train": np.full((6, 4, 6, 3), np.nan)}, "x_train: expected finite numbers, but image 0 has nan$"),
+        ({"x_test": WITH_NAN}, "x_test: expected finite numbers, but image 2 has nan$"),
+        ({"x_train": np.full((6, 4, 6, 3), np.inf, "f2")}, "x_train: expected finite numbers, but image 0 has inf$"),
+        ({"x_train": noise(6, 4, 6, 3).astype(object)}, r"x_train: expected numbers or texts, got object of shape \("),
+        ({"y_train": np.zeros(6, object)}, r"y_train: expected numbers or texts, got object of shape \(6,\)$"),
+        ({"x_test": noise(0, 4, 6, 3), "y_test": np.zeros(0, int)}, r"x_test: expected at least one image, got shape"),
+        ({"y_train": np.full(6, 2**64 - 1, "u8")}, "got 3 classes and labels from 0 to 18446744073709551615$"),
+        ({"y_test": np.full(3, 2**64 - 1, "u8"), "class_names": None}, "from 0 to at most 999, got 18446744073709"),
+        ({"y_train": np.full(6, 1000), "class_names": None}, "expected labels from 0 to at most 999, got 1000$"),
+        (
+            {"y_train": np.arange(6) % 3 + 1, "y_test": np.arange(3) + 1},
+            "got 3 classes and labels from 1 to 3; the first class has the label 0$",
+        ),
         ({"x_train": noise(6, 4, 6, 4)}, "x_train: expected images .* got shape"),
         ({"x_train": noise(6, 3, 6, 3)}, "where either may be the channels"),
         ({"x_train": noise(6, 24)}, r"x_train: expected images .* got shape \(6, 24\)"),
-        ({"x_train": noise(0, 4, 6, 3), "y_train": np.zeros(0, int)}, "y_train: expected 0 labels"),
+        ({"x_train": noise(0, 4, 6, 3), "y_train": np.zeros(0, int)}, "x_train: expected at least one image, got"),
         ({"y_train": np.zeros(5, int)}, "y_train: expected 6 labels, numbers or names, got int64 of shape"),
         ({"y_train": np.zeros(6)}, "y_train: expected 6 labels, numbers or names, got float64"),
         ({"y_train": np.arange(6)}, "expected a class for each label, got 3 classes and labels from 0 to 5"),

@@ -6,6 +6,8 @@
 //
 // In MNIST's own files that middle is pixel 14, counted from 0: every one of its images has its centre of mass within
 // half a pixel of (14, 14).
+//
+//     3. ink is white on black paper, as in MNIST, or black on white for a set whose images are so
 
 const BOX = 20, OF = 28; // the share of the image's height and width
 const FAINT = 24; // less ink than this, of 255, is the soft edge of a stroke
@@ -15,10 +17,12 @@ const FAINT = 24; // less ink than this, of 255, is the soft edge of a stroke
  * @param {ArrayLike<number>} ink  size * size numbers from 0, paper, to 255, ink, row after row
  * @param {number} size
  * @param {number[]} shape  [channels, height, width] of the network's images
- * @returns {{pixels: Uint8Array, shape: number[], scale: number, down: number, right: number, words: string} | null}  null without ink.
+ * @param {boolean} onWhite  whether these have dark figures on white paper
+ * @returns {{pixels: Uint8Array, ink: Uint8Array, shape: number[], scale: number, down: number, right: number, words: string} | null}  null without ink.
+ *   pixels: the network's, ink: the same from 0, paper, to 255, ink
  *   scale: how many times as large it became, on a pad as high as the image; down, right: pixels that its centre of mass moved
  */
-export function centred(ink, size, shape) {
+export function centred(ink, size, shape, onWhite = false) {
   const [, height, width] = shape;
   const box = boxOfInk(ink, size);
   if (box === null) return null;
@@ -30,10 +34,10 @@ export function centred(ink, size, shape) {
   const mass = centreOfMass(small, rows, columns);
   const top = within(Math.round(height / 2 - mass.row), height - rows);
   const left = within(Math.round(width / 2 - mass.column), width - columns);
-  const pixels = new Uint8Array(height * width);
+  const found = new Uint8Array(height * width);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++)
-      pixels[(top + row) * width + left + column] = Math.round(small[row * columns + column]);
+      found[(top + row) * width + left + column] = Math.round(small[row * columns + column]);
 
   const before = centreOfMass(ink, size, size);
   const unit = size / height; // how much of the pad is one pixel
@@ -41,7 +45,8 @@ export function centred(ink, size, shape) {
   const right = left + mass.column + 0.5 - (before.column + 0.5) * width / size;
   const scale = (tall ? high / box.height : wide / box.width) * unit;
   const longer = tall ? `height is ${rows} pixels` : `width is ${columns} pixels`;
-  return { pixels, shape, scale, down, right, words: inWords(scale, down, right, longer, `${height} by ${width}`) };
+  const pixels = onWhite ? found.map((each) => 255 - each) : found;
+  return { pixels, ink: found, shape, scale, down, right, words: inWords(scale, down, right, longer, `${height} by ${width}`) };
 }
 
 /** What was done to the drawing, in a sentence. */

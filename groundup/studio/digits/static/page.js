@@ -44,7 +44,7 @@ place("clear").onclick = pad.clear;
 async function answer() {
   const mine = ++turn;
   const began = performance.now();
-  drawn = centred(pad.ink(), pad.size, network?.shape ?? MNIST);
+  drawn = centred(pad.ink(), pad.size, network?.shape ?? MNIST, network?.onWhite);
   shown = null;
   show();
   if (drawn === null || network === null) return;
@@ -98,7 +98,7 @@ function ofMnist() {
 
 function showInput() {
   const [, rows, columns] = drawn?.shape ?? network?.shape ?? MNIST;
-  replace(place("input"), inkTile(drawn ? drawn.pixels : new Uint8Array(rows * columns), `The drawing as ${rows} by ${columns} pixels`, rows, columns));
+  replace(place("input"), inkTile(drawn ? drawn.ink : new Uint8Array(rows * columns), `The drawing as ${rows} by ${columns} pixels`, rows, columns));
   replace(place("done"), drawn ? drawn.words : HOW);
 }
 
@@ -141,7 +141,7 @@ function showTable() {
 
 function showReasons() {
   const { reasons, answer } = shown;
-  layers.show(drawn.pixels, reasons, answer.probabilities);
+  layers.show(drawn.ink, reasons, answer.probabilities);
   showWinner(known("winner"), network, reasons, answer.scores);
   showPull(known("pull"), network, reasons, drawn.pixels);
   if (chosen) showNeuron(place("neuron"), network, reasons, ...chosen);
@@ -244,7 +244,7 @@ async function begin() {
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, again); // the reader comes back from a terminal
     select.addEventListener("focus", again);
   }
-  if (!carried) makeOwnSet(place("labels"), place("own-set"), () => drawn?.pixels ?? null);
+  if (!carried) makeOwnSet(place("labels"), place("own-set"), () => drawn?.ink ?? null);
   await choose(known[0].name);
 }
 
