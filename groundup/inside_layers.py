@@ -45,7 +45,7 @@ class Layered:
         """
         passes, layers = self._passes, self._network.layers
         images = x.astype(self._dtype).reshape(len(x), *self.architecture.input_shape)
-        this_pass = passes.Pass(training=False, masks=None, memory=self._memory)
+        this_pass = passes.Pass(training=False, masks=None, scratch=self._memory)
         outputs = passes.forward(layers, images, this_pass)
         grad = np.zeros_like(outputs[-1])
         rows = np.arange(len(x))

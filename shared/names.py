@@ -1,13 +1,14 @@
 """The names that a network is described with: each list stands here once, and everything else imports it.
 
-The order counts: C and the kernels of stage 4 get the index of a name. `stage3_c/csrc/groundup.h` and the studio's
-JavaScript have lists of their own, because they cannot import this file; a test compares them with it.
+Keep the order: C and the kernels of stage 4 get a name as its index in its tuple. `stage3_c/csrc/groundup.h` and the
+studio's JavaScript have lists of their own, because they cannot import this file; a test compares them with it.
 This module uses only the standard library, so that every floor can import it.
 """
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
-"""softmax is the last one, and the only one that is not computed number by number."""
+"""softmax stays the last one."""
 ELEMENTWISE = ACTIVATIONS[:-1]
+"""Activations that are computed number by number: all but softmax."""
 
 ACTIVATION_FLOPS = {
     "identity": (0, 0),

@@ -150,8 +150,10 @@ class NetworkBase:
         self._input_shapes = (architecture.input_shape, (ends[0],))
         self._output_shape = architecture.output_shape
         self.layer_sizes, self.activation = ends, ""
-        if stack := architecture.as_mlp():
-            self.layer_sizes, self.activation = stack.sizes, activation if len(stack.sizes) == 2 else stack.activation
+        if form := architecture.as_mlp():
+            self.layer_sizes, self.activation = form.sizes, form.activation
+            if len(form.sizes) == 2:  # one dense layer has no activation after it: the argument stays
+                self.activation = activation
         self._loss = getattr(self.losses, loss)
         self._loss_backward = getattr(self.losses, f"{loss}_backward")
         names = [parameter.name for parameter in architecture.parameters()]
@@ -166,14 +168,18 @@ class NetworkBase:
         """The layers with parameters, in order; those in residual blocks, too."""
         self._normalising: list[Any] = []
         """Those of them that are batch normalisations."""
-        self._places: list[tuple[Any, str]] = []
-        """For each parameter its layer, and its attribute there."""
-        self._grad_places: list[tuple[Any, str]] = []
-        """The same for its gradient."""
+        self._parameter_places: list[tuple[Any, str]] = []
+        """(layer, name of its attribute) of each parameter, in order."""
+        self._gradient_places: list[tuple[Any, str]] = []
+        """(layer, name of its attribute) of each parameter's gradient."""
         self.layers = self._layers_for(architecture.layers, iter(arrays), iter(statistics))
         self._as_built = (architecture, self.activation, dtype, loss, [*self.layer_sizes], [*self.layers])
         statistics = [(layer, name) for layer in self._normalising for name in ("running_mean", "running_var")]
-        self._kept_places = [*self._places, *(self._grad_places if self.writes_gradients_in_place else ()), *statistics]
+        self._kept_places = [
+            *self._parameter_places,
+            *(self._gradient_places if self.writes_gradients_in_place else ()),
+            *statistics,
+        ]
         self._forms = [self._form(array) for array in self._kept_arrays()]
         self._checked_arrays: list[Any] = [None] * len(self._forms)
 
@@ -193,7 +199,7 @@ class NetworkBase:
         self, descriptions: Sequence[layers.Layer], parameters: Iterator[Array], statistics: Iterator[Array]
     ) -> list[Any]:
         """The stage's layers for these descriptions, each with the next of the parameters and running statistics."""
-        made = []
+        stage_layers = []
         for description in descriptions:
             layer_class = self.layer_classes[type(description)]
             match description:
@@ -212,22 +218,22 @@ class NetworkBase:
                     layer = layer_class(description)
             if names := PARAMETER_NAMES.get(type(description)):
                 self._trained.append(layer)
-                self._places += [(layer, name) for name in names]
-                self._grad_places += [(layer, f"grad_{name}") for name in names]
-            made.append(layer)
-        return made
+                self._parameter_places += [(layer, name) for name in names]
+                self._gradient_places += [(layer, f"grad_{name}") for name in names]
+            stage_layers.append(layer)
+        return stage_layers
 
     # ---- what a network has
 
     @property
     def parameters(self) -> list[Array]:
         """The network's own arrays in the order of `architecture.parameters()`; an optimizer changes them in place."""
-        return [getattr(layer, name) for layer, name in self._places]
+        return [getattr(layer, name) for layer, name in self._parameter_places]
 
     @property
     def layer_gradients(self) -> list[Array]:
         """The layers' own gradients in the order of `parameters`; the next step replaces them or writes over them."""
-        return [getattr(layer, name) for layer, name in self._grad_places]
+        return [getattr(layer, name) for layer, name in self._gradient_places]
 
     @property
     def running_statistics(self) -> list[Array]:
@@ -292,7 +298,7 @@ class NetworkBase:
     def _last_outputs(self, x: Array, masks: Sequence[Array] | None, training: bool, tracking: bool) -> Array:
         """The outputs of the last layer. tracking: whether training changes the running statistics.
 
-        A stage whose plan computes only these, and can leave the running statistics alone, overrides it.
+        Stages 3 and 4 override it: their plan, the whole pass as one call, computes only the last outputs.
         """
         if not training:
             return self._forward(x, masks, training)[-1]
@@ -302,7 +308,7 @@ class NetworkBase:
     def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
         """`_step` after all checks; afterwards the running statistics are as before, unless the optimizer took a step.
 
-        A stage with a ladder of steps, whose rungs check what they are given themselves, overrides it.
+        Stages 3 and 4 override it: they have several implementations of a step, which check their arguments themselves.
         """
         x, y, masks = self.checked(x, y, dropout_masks)
         with self._statistics_put_back(always=optimizer is None):
@@ -339,7 +345,7 @@ class NetworkBase:
 
     def _put_back(self, array: Array, values: Array) -> None:
         """Write the values that a running statistic had before."""
-        if array.flags.writeable:  # one that may not be written raised the error, before anything changed it
+        if array.flags.writeable:  # a read-only array stage_layers the step raise before anything changed it
             array[...] = values
 
     def _form(self, array: Any) -> str:

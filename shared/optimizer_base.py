@@ -1,7 +1,7 @@
 """What an optimizer is on every floor: the ranges of its hyperparameters, and a state that is saved and loaded.
 
 A stage's `optimizers.py` is the update rules. Each is a dataclass derived from `OptimizerBase`, whose fields are the
-hyperparameters, so that its `__init__` writes itself, and each value is checked whenever it is set:
+hyperparameters, so that @dataclass makes its `__init__`, and each value is checked whenever it is set:
 
     @dataclass(eq=False)
     class RMSProp(OptimizerBase):

@@ -39,8 +39,8 @@ class Dense:
         """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ.
 
         grad_output: (batch, out_features) for the x of the last `forward`
-        Returns dL/dx (batch, in_features), or None with needs_grad_input=False: the first layer of a
-        network has nobody to hand it to, and it would cost as much as the forward pass.
+        Returns dL/dx (batch, in_features), or None with needs_grad_input=False: no layer comes before the
+        first one of a network, which saves as much time as the forward pass takes.
         """
         if self._x is None:
             raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")

@@ -8,11 +8,11 @@ each layer keeps from its `forward` what its `backward` needs.
 
 The way of a gradient from the loss to the first weight:
 
-    Network.train_step      in shared/network_base.py: checks x and y, and calls `_step`
-    Network._step           the loss's own derivative: dL/doutputs
-    backward                through the layers in reverse
-    Dense.backward          dL/dW = xᵀ dL/dy, kept as `grad_weights`, and dL/dx for the layer before it
-    optimizer.step          moves each of `parameters` against its own of `layer_gradients`
+    Network.train_step      in shared/network_base.py: `_checked_step` checks x and y, and calls `_step`
+    Network._step           forward; then the derivative of the loss, such as losses.hinge_backward: dL/doutputs
+    backward                through the layers in reverse, down to the second one
+    Dense.backward          of the first layer, called by `_step`: dL/dW = xᵀ dL/dy, kept as `grad_weights`
+    optimizer.step          changes each array of `parameters` by the array at the same place in `layer_gradients`
 
 shared/layers.py describes layers, such as Dense(10), and computes nothing. The classes in `layer_classes` compute; a
 network makes one of them for each description, and `self.layers` is the list of these.
@@ -90,7 +90,7 @@ class Network(NetworkBase):
     1
     """
 
-    losses = losses
+    losses = losses  # NetworkBase finds the loss and its derivative there by name
     layer_classes: ClassVar = {
         described.Dense: Dense,
         described.Conv: Conv2d,
@@ -111,13 +111,13 @@ class Network(NetworkBase):
 
         y: labels, or targets; optimizer: None where only the gradients are wanted. Returns the loss before the step.
         """
-        outputs = self._forward(x, masks, training=True)[-1]  # (batch, classes)
+        outputs = self._forward(x, masks, training=True)[-1]  # (batch, out_features)
         loss: float = self._loss(outputs, y)  # such as losses.softmax_cross_entropy
-        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, outputs)
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, out_features)
         first, *others = self.layers
         grad = backward(others, grad)  # dL/d(output of the first layer)
         if isinstance(first, Dense | Conv2d):
-            first.backward(grad, needs_grad_input=False)  # nobody needs dL/dx, which would cost as much as dL/dweights
+            first.backward(grad, needs_grad_input=False)  # no layer comes before it: dL/dx is of no use
         else:
             first.backward(grad)
         if optimizer is not None:
@@ -127,7 +127,7 @@ class Network(NetworkBase):
     def _classes(self, outputs: Matrix, threshold: float) -> list[int]:
         if len(outputs[0]) == 1:
             return [int(row[0] > threshold) for row in outputs]
-        return [_largest(row) for row in outputs]
+        return [_index_of_largest(row) for row in outputs]
 
     # What the checks in shared/network_base.py have to know about lists:
     _asarray = staticmethod(asarray)
@@ -144,6 +144,6 @@ class Network(NetworkBase):
         array[:] = values
 
 
-def _largest(row: list[float]) -> int:
+def _index_of_largest(row: list[float]) -> int:
     """Where the largest value stands. NaN counts as the largest, as it does for NumPy and PyTorch."""
     return next((j for j, value in enumerate(row) if value != value), row.index(max(row)))

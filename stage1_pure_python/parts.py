@@ -12,14 +12,15 @@ from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_po
 
 
 class Activate:
-    """A function of activations.py, such as relu, and relu_backward, which multiplies dL/doutput with relu's slope.
+    """An activation. Its name picks two functions of activations.py: forward calls relu(z), for example, and backward
+    relu_backward(grad_output, z, output), which is grad_output times relu's derivative; z is what came in.
 
-    They take matrices, so an image is one row of its numbers.
+    Both take matrices, so an image becomes one row.
     """
 
-    def __init__(self, layer: layers.Activate) -> None:
-        self._function = getattr(activations, layer.name)
-        self._derivative = getattr(activations, f"{layer.name}_backward")
+    def __init__(self, description: layers.Activate) -> None:
+        self._function = getattr(activations, description.name)
+        self._derivative = getattr(activations, f"{description.name}_backward")
 
     def forward(self, x: Array) -> Array:
         """x of any shape (N, …) -> the same shape."""
@@ -33,7 +34,7 @@ class Activate:
 
 
 class Dropout:
-    """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
+    """Dropout: x times a mask of 0 and 1 / (1 - rate). The training loop makes one a step for each such layer."""
 
     def forward(self, x: Array, mask: Matrix | None) -> Array:
         """x of any shape (N, …) -> the same shape. mask: (N, numbers of one sample); None drops nothing."""
@@ -48,13 +49,13 @@ class Dropout:
 class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
-    def __init__(self, layer: layers.MaxPool) -> None:
-        self._layer = layer
+    def __init__(self, description: layers.MaxPool) -> None:
+        self._description = description
 
     def forward(self, x: Images) -> Images:
         """x (N, C, H, W) -> (N, C, H', W')."""
         self._shape = shape_of(x)
-        output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride)
+        output, self._indices = max_pool2d(x, self._description.size, self._description.stride)
         return output
 
     def backward(self, grad_output: Images) -> Images:
@@ -65,17 +66,17 @@ class MaxPool:
 class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
-    def __init__(self, layer: layers.AveragePool) -> None:
-        self._layer = layer
+    def __init__(self, description: layers.AveragePool) -> None:
+        self._description = description
 
     def forward(self, x: Images) -> Images:
         """x (N, C, H, W) -> (N, C, H', W')."""
         self._shape = shape_of(x)
-        return average_pool2d(x, self._layer.size, self._layer.stride)
+        return average_pool2d(x, self._description.size, self._description.stride)
 
     def backward(self, grad_output: Images) -> Images:
         """dL/dx from dL/doutput."""
-        return average_pool2d_backward(grad_output, self._shape, self._layer.size, self._layer.stride)  # type: ignore[arg-type]
+        return average_pool2d_backward(grad_output, self._shape, self._description.size, self._description.stride)  # type: ignore[arg-type]
 
 
 class Flatten:

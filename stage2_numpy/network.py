@@ -37,7 +37,9 @@ def forward(layers: Sequence[Any], x: Array, this_pass: Pass) -> list[Array]:
             case Dense():
                 x = layer.forward(x, this_pass.array(layer, "output", (len(x), layer.out_features), x))
             case Conv2d():
-                x = layer.forward(x, this_pass.array(layer, "output", layer.output_shape(x.shape), x), this_pass.memory)
+                x = layer.forward(
+                    x, this_pass.array(layer, "output", layer.output_shape(x.shape), x), this_pass.scratch
+                )
             case BatchNorm():
                 x = layer.forward(x, this_pass.training, this_pass.array(layer, "output", x.shape, x))
             case _:
@@ -58,7 +60,7 @@ def backward(layers: Sequence[Any], grad: Any, this_pass: Pass, needs_grad_input
                 grad = layer.backward(grad, needed, this_pass.grad_array(layer, grad) if needed else None)
             case Conv2d():
                 grad = layer.backward(
-                    grad, needed, this_pass.grad_array(layer, grad) if needed else None, this_pass.memory
+                    grad, needed, this_pass.grad_array(layer, grad) if needed else None, this_pass.scratch
                 )
             case BatchNorm():
                 grad = layer.backward(grad, this_pass.grad_array(layer, grad))
@@ -91,7 +93,7 @@ class Network(NetworkBase):
     (1, 1)
     """
 
-    losses = losses
+    losses = losses  # NetworkBase finds the loss and its derivative there by name
     layer_classes: ClassVar = {
         described.Dense: Dense,
         described.Conv: Conv2d,
@@ -108,10 +110,10 @@ class Network(NetworkBase):
 
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
-        self._memory = Scratch()
+        self._scratch = Scratch()
 
     def _this_pass(self, training: bool, masks: Sequence[Array] | None) -> Pass:
-        return Pass(training, None if masks is None else iter(masks), self._memory)
+        return Pass(training, None if masks is None else iter(masks), self._scratch)
 
     @ieee
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
@@ -123,15 +125,15 @@ class Network(NetworkBase):
         this_pass = self._this_pass(True, masks)
         outputs = forward(self.layers, x, this_pass)[-1]
         loss = self._loss_of(outputs, y)
-        grad = self._memory("grad of outputs", outputs.shape, self.dtype)
-        self._loss_backward(outputs, y, out=grad, scratch=self._memory)
+        grad = self._scratch("grad of outputs", outputs.shape, self.dtype)
+        self._loss_backward(outputs, y, out=grad, scratch=self._scratch)
         backward(self.layers, grad, this_pass, needs_grad_input=False)
         if optimizer is not None:
             optimizer.step(self.parameters, self.layer_gradients)
         return loss
 
     def _loss_of(self, outputs: Array, targets: Any) -> float:
-        loss: float = self._loss(outputs, targets, scratch=self._memory)
+        loss: float = self._loss(outputs, targets, scratch=self._scratch)
         return loss
 
     def _classes(self, outputs: Array, threshold: float) -> Array:

@@ -25,46 +25,46 @@ class Pass:
     """One pass through the network, and back. training: whether batch normalisation uses the batch's own statistics.
 
     masks: (batch, numbers of one sample) each, of the Dropout layers that are still to come; None drops nothing
-    memory: the network's, which is the same on every pass: what a part returned is overwritten on the next one
-    shapes: of what came into each part, by its id; the backward pass needs them
+    scratch: the network's named arrays, used again by every pass, which overwrites what a layer returned before
+    shapes: the shape of each layer's input in this pass, by id(layer); the backward pass needs it
     """
 
     training: bool
     masks: Iterator[Array] | None
-    memory: Scratch
+    scratch: Scratch
     shapes: dict[int, Any] = field(default_factory=dict)
 
-    def array(self, part: Any, name: str, shape: tuple[int, ...], like: Array) -> Array:
-        """Memory of this part alone, of the dtype of `like`."""
-        return self.memory((name, id(part)), shape, like.dtype)
+    def array(self, layer: Any, name: str, shape: tuple[int, ...], like: Array) -> Array:
+        """An array of this layer alone, with the dtype of `like`; name tells its arrays apart."""
+        return self.scratch((name, id(layer)), shape, like.dtype)
 
-    def grad_array(self, part: Any, like: Array) -> Array:
-        """Memory for dL/d(what came into this part)."""
-        return self.array(part, "grad", self.shapes[id(part)], like)
+    def grad_array(self, layer: Any, like: Array) -> Array:
+        """An array for dL/d(input of this layer)."""
+        return self.array(layer, "grad", self.shapes[id(layer)], like)
 
 
 class Activate:
     """An activation function. It takes matrices, so an image is one row of its numbers."""
 
-    def __init__(self, layer: layers.Activate) -> None:
-        self._function: Callable[..., Array] = getattr(activations, layer.name)
-        self._derivative: Callable[..., Array] = getattr(activations, f"{layer.name}_backward")
+    def __init__(self, description: layers.Activate) -> None:
+        self._function: Callable[..., Array] = getattr(activations, description.name)
+        self._derivative: Callable[..., Array] = getattr(activations, f"{description.name}_backward")
 
     def forward(self, x: Array, this_pass: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
         self._z = _as_rows(x)
-        self._output = self._function(self._z, this_pass.array(self, "output", self._z.shape, x), this_pass.memory)
+        self._output = self._function(self._z, this_pass.array(self, "output", self._z.shape, x), this_pass.scratch)
         return self._output if x.ndim == 2 else self._output.reshape(x.shape)
 
     def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
         out = this_pass.array(self, "grad", self._z.shape, grad_output)
-        grad = self._derivative(_as_rows(grad_output), self._z, self._output, out, this_pass.memory)
+        grad = self._derivative(_as_rows(grad_output), self._z, self._output, out, this_pass.scratch)
         return grad if grad_output.ndim == 2 else grad.reshape(grad_output.shape)
 
 
 class Dropout:
-    """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
+    """Dropout: x times a mask of 0 and 1 / (1 - rate). The training loop makes one a step for each such layer."""
 
     def forward(self, x: Array, this_pass: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
@@ -81,38 +81,40 @@ class Dropout:
 class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
-    def __init__(self, layer: layers.MaxPool) -> None:
-        self._layer = layer
+    def __init__(self, description: layers.MaxPool) -> None:
+        self._description = description
 
     def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
-        shape = _pooled(x.shape, self._layer)
+        shape = _pooled(x.shape, self._description)
         out = this_pass.array(self, "output", shape, x)
-        indices = this_pass.memory(("indices", id(self)), shape, np.int64)
-        output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride, out, indices, this_pass.memory)
+        indices = this_pass.scratch(("indices", id(self)), shape, np.int64)
+        output, self._indices = max_pool2d(
+            x, self._description.size, self._description.stride, out, indices, this_pass.scratch
+        )
         return output
 
     def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
         shape, out = this_pass.shapes[id(self)], this_pass.grad_array(self, grad_output)
-        return max_pool2d_backward(grad_output, self._indices, shape, out, this_pass.memory)
+        return max_pool2d_backward(grad_output, self._indices, shape, out, this_pass.scratch)
 
 
 class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
-    def __init__(self, layer: layers.AveragePool) -> None:
-        self._layer = layer
+    def __init__(self, description: layers.AveragePool) -> None:
+        self._description = description
 
     def forward(self, x: Array, this_pass: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
-        out = this_pass.array(self, "output", _pooled(x.shape, self._layer), x)
-        return average_pool2d(x, self._layer.size, self._layer.stride, out, this_pass.memory)
+        out = this_pass.array(self, "output", _pooled(x.shape, self._description), x)
+        return average_pool2d(x, self._description.size, self._description.stride, out, this_pass.scratch)
 
     def backward(self, grad_output: Array, this_pass: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        size, stride, out = self._layer.size, self._layer.stride, this_pass.grad_array(self, grad_output)
-        return average_pool2d_backward(grad_output, this_pass.shapes[id(self)], size, stride, out, this_pass.memory)
+        size, stride, out = self._description.size, self._description.stride, this_pass.grad_array(self, grad_output)
+        return average_pool2d_backward(grad_output, this_pass.shapes[id(self)], size, stride, out, this_pass.scratch)
 
 
 class Flatten:

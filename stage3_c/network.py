@@ -7,7 +7,8 @@ dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before
 each layer in each direction.
 
 The faster way is a plan (plan.py): the whole step is a single call, which computes the same numbers up to rounding.
-Every architecture has a plan, so `_last_outputs` and `_checked_step` always take it. steps.py has the rungs between.
+Every architecture has a plan, so `_last_outputs` and `_checked_step` always take it. steps.py has three implementations
+of a step, from the plain way (`op_by_op`) to the single call (`one_call`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Network(NetworkBase):
     (1, 1)
     """
 
-    losses = losses
+    losses = losses  # NetworkBase finds the loss and its derivative there by name
     layer_classes: ClassVar = {
         described.Dense: Dense,
         described.Conv: Conv2d,
@@ -111,11 +112,11 @@ class Network(NetworkBase):
         """
         outputs = self._forward(x, masks, training=True)[-1]
         loss: float = self._loss(outputs, y)
-        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, out_features)
         first, *others = self.layers
         grad = backward(others, grad)
         if isinstance(first, Dense | Conv2d):
-            first.backward(grad, needs_grad_input=False)  # nobody needs dL/dx, which would cost as much as dL/dweights
+            first.backward(grad, needs_grad_input=False)  # no layer comes before it: dL/dx is of no use
         else:
             first.backward(grad)
         if optimizer is not None:
@@ -138,8 +139,7 @@ class Network(NetworkBase):
         return STEP_LADDER["one_call"](self, x, y, optimizer, dropout_masks)
 
     def plan_for(self, rows: int, training: bool) -> Plan:
-        """The operations and memory for so many samples, pointing to the network's arrays as they are now: those of
-        the last time if they are large enough."""
+        """A plan for so many samples: the last one if it is large enough. It points to the network's arrays of now."""
         plan = self._plan
         if plan is None or plan.capacity < rows:
             plan = self._plan = Plan(self.architecture, self.layers, self.dtype, rows)

@@ -49,7 +49,7 @@ class Operation:
 
     shape: of its input, for one image; outputs: numbers of its output, for one image
     layers: the numbers of the architecture's layers that it does, such as ["1", "2"]; none of them for an arrange
-    part: the network's part with the parameters, or None
+    layer: the network's layer with the parameters, or None
     sizes: of a convolution or a pool, as C takes them
     stride, padding: of a convolution, as the architecture has them
     mask: of a drop, the number of its mask; fork: of a join, the fork's place in the list
@@ -59,7 +59,7 @@ class Operation:
     shape: tuple[int, ...]
     outputs: int
     layers: list[str] = field(default_factory=list)
-    part: Any = None
+    layer: Any = None
     activation: str = "identity"
     sizes: Any = None
     stride: tuple[int, int] = (1, 1)
@@ -92,40 +92,44 @@ class Operation:
         return self.kind in ("activate", "max_pool")
 
 
-def operations_of(architecture: Architecture, parts: Sequence[Any]) -> list[Operation]:
-    """The operations of a network. parts: the network's, one for each layer of the architecture."""
+def operations_of(architecture: Architecture, network_layers: Sequence[Any]) -> list[Operation]:
+    """The operations of a network. network_layers: one for each layer of the architecture."""
     shape = architecture.input_shape
     operations = [Operation("arrange", shape, math.prod(shape))] if len(shape) == 3 else []
     placed = {layer.number: layer for layer in architecture.placed()}
-    _append(operations, architecture.layers, parts, placed)
+    _append(operations, architecture.layers, network_layers, placed)
     return operations
 
 
 def _append(
     operations: list[Operation],
-    chosen: Sequence[layers.Layer],
-    parts: Sequence[Any],
+    descriptions: Sequence[layers.Layer],
+    network_layers: Sequence[Any],
     placed: dict[str, Placed],
     block: str = "",
 ) -> None:
     """Append the operations of these layers. block: the number of the residual block that they are in, as in "3."."""
-    for i, (layer, part) in enumerate(zip(chosen, parts, strict=True), start=1):
+    for i, (description, layer) in enumerate(zip(descriptions, network_layers, strict=True), start=1):
         number = f"{block}{i}"
         shape, after = placed[number].input_shape, placed[number].output_shape
         outputs = math.prod(after)
         last = operations[-1] if operations else None
-        match layer:
+        match description:
             case layers.Conv():
-                window, stride, padding = as_pair(layer.size), as_pair(layer.stride), as_pair(layer.padding)
+                window, stride, padding = (
+                    as_pair(description.size),
+                    as_pair(description.stride),
+                    as_pair(description.padding),
+                )
                 steps = within(shape, stride, padding)
-                sizes = CConvolution(*shape, layer.out_channels, *window, *steps, *padding, *after[1:])
+                sizes = CConvolution(*shape, description.out_channels, *window, *steps, *padding, *after[1:])
                 operations.append(
-                    Operation("convolve", shape, outputs, [number], part, sizes=sizes, stride=stride, padding=padding)
+                    Operation("convolve", shape, outputs, [number], layer, sizes=sizes, stride=stride, padding=padding)
                 )
             case layers.MaxPool() | layers.AveragePool():
-                window = as_pair(layer.size)
-                steps = within(shape, window if layer.stride is None else as_pair(layer.stride))
-                kind = "max_pool" if isinstance(layer, layers.MaxPool) else "average_pool"
+                window = as_pair(description.size)
+                steps = within(shape, window if description.stride is None else as_pair(description.stride))
+                kind = "max_pool" if isinstance(description, layers.MaxPool) else "average_pool"
                 pool = Operation(
                     kind, shape, outputs, [number], sizes=CPooling(*shape[1:], *window, *steps, *after[1:])
                 )
@@ -148,8 +152,8 @@ def _append(
             case layers.Residual():
                 fork = len(operations)
                 operations.append(Operation("fork", shape, outputs, [number]))
-                _append(operations, layer.layers, part.layers, placed, f"{number}.")
+                _append(operations, description.layers, layer.layers, placed, f"{number}.")
                 operations.append(Operation("join", shape, outputs, [number], fork=fork))
             case _:
-                kind = {layers.BatchNorm: "normalise", layers.Dense: "connect"}[type(layer)]
-                operations.append(Operation(kind, shape, outputs, [number], part))
+                kind = {layers.BatchNorm: "normalise", layers.Dense: "connect"}[type(description)]
+                operations.append(Operation(kind, shape, outputs, [number], layer))

@@ -35,9 +35,9 @@ class Plan:
     output: the last operation's output (capacity, outputs); grad_output: dL/doutput
     """
 
-    def __init__(self, architecture: Architecture, parts: Sequence[Any], dtype: str, capacity: int) -> None:
+    def __init__(self, architecture: Architecture, layers: Sequence[Any], dtype: str, capacity: int) -> None:
         self.capacity, self.dtype = capacity, np.dtype(dtype)
-        self.operations = operations_of(architecture, parts)
+        self.operations = operations_of(architecture, layers)
         self.c_operations = (COperation * len(self.operations))()
         self.c_optimizer = COptimizerStep()
         _check_bytes(COperation, "operation_bytes", dtype)
@@ -47,8 +47,8 @@ class Plan:
         self._padded = -(-capacity // self._register) * self._register
         self._few = min(capacity, library.function("few_images", dtype)())
         pairs = list(zip(self.operations, self.c_operations, strict=True))
-        self._trained = [(operation, c) for operation, c in pairs if operation.part is not None]
-        self._array_getters = [(operation.part, attrgetter(*_names(operation))) for operation, _ in self._trained]
+        self._trained = [(operation, c) for operation, c in pairs if operation.layer is not None]
+        self._array_getters = [(operation.layer, attrgetter(*_names(operation))) for operation, _ in self._trained]
         self._normalised = [(operation, c) for operation, c in self._trained if operation.kind == "normalise"]
         self._convolved = [operation for operation, _ in self._trained if operation.kind == "convolve"]
         self._network = KnownArrays({})
@@ -115,7 +115,7 @@ class Plan:
             if array.ctypes.data not in held:
                 free.append(array)
 
-        trained = [i for i, operation in enumerate(self.operations) if operation.part is not None]
+        trained = [i for i, operation in enumerate(self.operations) if operation.layer is not None]
         first = min(trained, default=len(self.operations))  # nothing before it has parameters
         skips: list[Array] = []
         last = self.operations[-1]
@@ -172,25 +172,25 @@ class Plan:
         """Write where the parameters, their gradients and the running statistics are.
 
         Raises ValueError or TypeError where one of them is not memory that C can use, or two overlap: each is an
-        attribute of its part, and may have been replaced or changed since the last call.
+        attribute of its layer, and may have been replaced or changed since the last call.
         """
         for operation, c in self._normalised:
-            part = operation.part
-            c.momentum, c.epsilon = normalisation_numbers(part.momentum, part.epsilon)
+            layer = operation.layer
+            c.momentum, c.epsilon = normalisation_numbers(layer.momentum, layer.epsilon)
         for operation in self._convolved:
             _check_window(operation)
-        if self._network.are([array for part, arrays_of in self._array_getters for array in arrays_of(part)]):
+        if self._network.are([array for layer, arrays_of in self._array_getters for array in arrays_of(layer)]):
             return
         for operation, _ in self._trained:
             self._check_arrays(operation)
         arrays = {
-            f"layer {operation.layers[0]}'s {name}": getattr(operation.part, name)
+            f"layer {operation.layers[0]}'s {name}": getattr(operation.layer, name)
             for operation, _ in self._trained
             for name in _names(operation)
         }
         self._taken = claimed(arrays | self._own)
         for operation, c in self._trained:
-            own = [getattr(operation.part, name) for name in _names(operation)]
+            own = [getattr(operation.layer, name) for name in _names(operation)]
             for field, array in zip(("w", "b", "grad_w", "grad_b", *STATISTICS), own, strict=False):
                 setattr(c, field, array.ctypes.data)
             c.w_size, c.b_size = own[0].size, own[1].size
@@ -199,7 +199,7 @@ class Plan:
     def _check_arrays(self, operation: Operation) -> None:
         where = f"Network: layer {operation.layers[0]}"
         for name, shape in _shapes(operation).items():
-            array = getattr(operation.part, name)
+            array = getattr(operation.layer, name)
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != self.dtype:
                 got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
                 raise ValueError(
@@ -251,14 +251,14 @@ def _check_bytes(struct: type[ctypes.Structure], function: str, dtype: str) -> N
 
 
 def _names(operation: Operation) -> tuple[str, ...]:
-    """The attributes of the operation's part: parameters, their gradients, running statistics."""
+    """The attributes of the operation's layer: parameters, their gradients, running statistics."""
     if operation.kind == "normalise":
         return ("gamma", "beta", "grad_gamma", "grad_beta", *STATISTICS)
     return ("weights", "bias", "grad_weights", "grad_bias")
 
 
 def _shapes(operation: Operation) -> dict[str, tuple[int, ...]]:
-    """The shape that each of the part's arrays has to have."""
+    """The shape that each of the layer's arrays has to have."""
     if operation.kind == "normalise":
         return dict.fromkeys(_names(operation), (operation.shape[0],))
     weights: tuple[int, ...] = (operation.inputs, operation.outputs)
@@ -271,11 +271,11 @@ def _shapes(operation: Operation) -> dict[str, tuple[int, ...]]:
 
 def _check_window(convolution: Operation) -> None:
     """ValueError unless stride and padding are still the architecture's, by which all memory was made."""
-    part = convolution.part
-    if part.stride == convolution.stride and part.padding == convolution.padding:
+    layer = convolution.layer
+    if layer.stride == convolution.stride and layer.padding == convolution.padding:
         return
-    name = "stride" if part.stride != convolution.stride else "padding"
+    name = "stride" if layer.stride != convolution.stride else "padding"
     raise ValueError(
-        f"Network: layer {convolution.layers[0]}: {name} was changed to {getattr(part, name)}, "
+        f"Network: layer {convolution.layers[0]}: {name} was changed to {getattr(layer, name)}, "
         f"expected {getattr(convolution, name)}; make a new network"
     )

@@ -1,6 +1,6 @@
 """One training step, three ways: forward, loss, backward, optimizer, in fewer and fewer calls into C.
 
-    op_by_op   a call for every part of the network in each      the same loops in C
+    op_by_op   a call for every layer of the network in each      the same loops in C
                direction
     fused      a call for every operation of the plan: bias and  outputs are written once and not read again;
                activation join the product, the loss its         the loss's exponentials are computed once;
@@ -8,7 +8,7 @@
     one_call   everything in a single call                       no work of Python between two calls
 
 Each takes (network, x, y, optimizer, masks) and returns the loss before the step. With optimizer=None nothing moves:
-the gradients are left in the parts.
+the gradients are left in the layers.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ from .optimizers import OPTIMIZERS
 
 
 def op_by_op(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """The plain way through the parts, `_forward` and `_step` in network.py."""
+    """The plain way through the layers, `_forward` and `_step` in network.py."""
     x, y, masks = network.checked(x, y, masks)
     with network._statistics_put_back(always=optimizer is None):
         loss: float = network._step(x, y, optimizer, masks)

@@ -124,7 +124,7 @@ class Network(NetworkBase):
     (1, 1)
     """
 
-    losses = losses
+    losses = losses  # NetworkBase finds the loss and its derivative there by name
     layer_classes: ClassVar = {
         described.Dense: Dense,
         described.Conv: Conv2d,
@@ -232,14 +232,16 @@ class Network(NetworkBase):
         """All parameters as one vector, and all gradients as another; None where one of their arrays was replaced, and
         where there are none."""
         parameters, gradients = self._packed
-        there = self._places and parameters.holds(self.parameters) and gradients.holds(self.layer_gradients)
+        there = self._parameter_places and parameters.holds(self.parameters) and gradients.holds(self.layer_gradients)
         return (parameters.flat, gradients.flat) if there else None
 
     def _pack(self) -> None:
         """Move parameters and gradients into one piece of memory each, so that an optimizer needs one launch."""
         shapes = [array.shape for array in self.parameters]
         self._packed = Packed(shapes, self.dtype), Packed(shapes, self.dtype)
-        for (part, name), own, slope in zip(self._places, *(each.arrays for each in self._packed), strict=True):
+        for (part, name), own, slope in zip(
+            self._parameter_places, *(each.arrays for each in self._packed), strict=True
+        ):
             for attribute, array in ((name, own), (f"grad_{name}", slope)):
                 array.copy_to_device(getattr(part, attribute))
                 setattr(part, attribute, array)

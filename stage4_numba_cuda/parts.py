@@ -20,43 +20,43 @@ from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_po
 class MaxPool:
     """The largest number of each window; the gradient goes back to where it stood."""
 
-    def __init__(self, layer: layers.MaxPool) -> None:
-        self._layer = layer
+    def __init__(self, description: layers.MaxPool) -> None:
+        self._description = description
 
     def forward(self, x: Array) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
         self._shape = x.shape
-        output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride)
+        output, self._indices = max_pool2d(x, self._description.size, self._description.stride)
         return output
 
     def backward(self, grad_output: Array) -> Array:
         """dL/dx from dL/doutput."""
-        size, stride = self._layer.size, self._layer.stride
+        size, stride = self._description.size, self._description.stride
         return max_pool2d_backward(grad_output, self._indices, self._shape, size=size, stride=stride)
 
 
 class AveragePool:
     """The mean of each window; each of its numbers gets the same share of the gradient."""
 
-    def __init__(self, layer: layers.AveragePool) -> None:
-        self._layer = layer
+    def __init__(self, description: layers.AveragePool) -> None:
+        self._description = description
 
     def forward(self, x: Array) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
         self._shape = x.shape
-        return average_pool2d(x, self._layer.size, self._layer.stride)
+        return average_pool2d(x, self._description.size, self._description.stride)
 
     def backward(self, grad_output: Array) -> Array:
         """dL/dx from dL/doutput."""
-        return average_pool2d_backward(grad_output, self._shape, self._layer.size, self._layer.stride)
+        return average_pool2d_backward(grad_output, self._shape, self._description.size, self._description.stride)
 
 
 class Activate:
     """An activation function. It takes matrices, so an image is one row of its numbers."""
 
-    def __init__(self, layer: layers.Activate) -> None:
-        self._function: Callable[..., Array] = getattr(activations, layer.name)
-        self._derivative: Callable[..., Array] = getattr(activations, f"{layer.name}_backward")
+    def __init__(self, description: layers.Activate) -> None:
+        self._function: Callable[..., Array] = getattr(activations, description.name)
+        self._derivative: Callable[..., Array] = getattr(activations, f"{description.name}_backward")
 
     def forward(self, x: Array) -> Array:
         """x of any shape (N, …) -> the same shape."""
@@ -84,7 +84,7 @@ class Flatten:
 
 
 class Dropout:
-    """Dropout: the numbers times the mask of this step, which holds 0 and 1 / (1 - rate)."""
+    """Dropout: x times a mask of 0 and 1 / (1 - rate). The training loop makes one a step for each such layer."""
 
     def forward(self, x: Array, mask: Array | None) -> Array:
         """x of any shape (N, …) -> the same shape. mask: (N, numbers of one sample); None drops nothing."""

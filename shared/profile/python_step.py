@@ -121,9 +121,9 @@ def _replaced(network: Any, stage: Stage, clocked: Clocked) -> Iterator[None]:
     try:
         for name, keys in _functions_of(network, stage):
             put(network, name, keys)
-        for number, part in _numbered(network.layers, ""):
+        for number, layer in _numbered(network.layers, ""):
             for direction in (FORWARD, BACKWARD):
-                put(part, direction, repeat((number, direction)))
+                put(layer, direction, repeat((number, direction)))
         yield
     finally:
         for owner, name, held in reversed(before):
@@ -146,11 +146,11 @@ def _functions_of(network: Any, stage: Stage) -> list[tuple[str, Iterator[Key]]]
     return found
 
 
-def _numbered(parts: Sequence[Any], block: str) -> Iterator[tuple[str, Any]]:
+def _numbered(layers: Sequence[Any], block: str) -> Iterator[tuple[str, Any]]:
     """The layers with their numbers in the architecture, those of residual blocks, too."""
-    for i, part in enumerate(parts, start=1):
-        yield f"{block}{i}", part
-        yield from _numbered(getattr(part, "parts", ()), f"{block}{i}.")
+    for i, layer in enumerate(layers, start=1):
+        yield f"{block}{i}", layer
+        yield from _numbered(getattr(layer, "layers", ()), f"{block}{i}.")
 
 
 def _nothing() -> None:

@@ -15,7 +15,7 @@ import math
 from ..backend import cuda
 
 IDENTITY, RELU, LEAKY_RELU, SIGMOID, TANH, SOFTMAX = range(6)
-"""An activation's number is its place in shared.contract.ACTIVATIONS. Softmax needs its whole row: see softmax.py."""
+"""An activation's number is its place in shared.names.ACTIVATIONS. Softmax needs its whole row: see softmax.py."""
 
 LEAKY_SLOPE = 0.01
 

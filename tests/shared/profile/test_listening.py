@@ -91,8 +91,8 @@ def test_after_a_noted_step_the_network_has_its_own_functions_again() -> None:
     before = {name: value for name, value in vars(network).items() if callable(value)}
     listener.noted_step()
     assert {name: value for name, value in vars(network).items() if callable(value)} == before
-    for part in (*network.layers, *network.layers[2].parts):
-        assert not {"forward", "backward"} & set(vars(part))
+    for layer in (*network.layers, *network.layers[2].layers):
+        assert not {"forward", "backward"} & set(vars(layer))
 
 
 def test_an_error_within_a_noted_step_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

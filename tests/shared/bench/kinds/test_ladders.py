@@ -9,6 +9,7 @@ import pytest
 from shared import contract
 from shared.bench.kinds import ladders, machine
 from shared.bench.measuring import gpu, timing, turns
+from shared.bench.measuring.peak import ROUNDS
 from shared.bench.measuring.turns import Effort
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 
@@ -138,7 +139,7 @@ def test_peak_rows_are_operations_per_time() -> None:
         ("peak", "float64", 10**6),
         ("peak", "float32", 10**6),
     ]
-    assert asked == {("float64", machine.ROUNDS), ("float32", machine.ROUNDS)}
+    assert asked == {("float64", ROUNDS), ("float32", ROUNDS)}
     for row in rows:
         assert row.share_of_peak is not None
         assert row.share_of_peak <= 1
