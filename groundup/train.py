@@ -211,7 +211,7 @@ def run(
     if training.data.name not in DATASETS:
         saving = replace(saving, notes={**saving.notes, **data.described.as_note()})
     watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
-    with watched as hooks:
+    with named_in_errors(saving), watched as hooks:
         return loop.train(
             *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
@@ -219,13 +219,13 @@ def run(
 
 @contextlib.contextmanager
 def named_in_errors(saving: Saving) -> Iterator[None]:
-    """Names the run that cannot go on because of an error: its file holds the settings."""
+    """Names in an error's own sentence the run that cannot go on because of it: its file holds the settings."""
     try:
         yield
     except ValueError as error:
-        if not saving.resume or str(saving.run_dir) in str(error):
-            raise
-        raise CheckpointError(f"cannot resume {saving.run_dir}: {error}") from error
+        if saving.resume and str(saving.run_dir) not in str(error):
+            error.args = (f"the run {saving.run_dir} cannot go on: {error}",)
+        raise
 
 
 def with_background(settings: TrainingSettings, normalisation: Normalisation, data: Dataset) -> TrainingSettings:
