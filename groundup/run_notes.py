@@ -59,7 +59,7 @@ def data_notes(checkpoint: Checkpoint) -> Mapping[str, Any]:
             raise ValueError(f"{NOTE}: expected none beside the known set {notes['dataset']}")
         Form.from_notes(notes)
         for name in ("colour", "resize"):
-            fits, expected = SETTINGS[name]
+            _, fits, expected = SETTINGS[name]
             if not fits(notes.get(name, False if name == "colour" else None)):
                 raise ValueError(f"{name}: expected {expected}, got {shortened(notes[name])}")
         Normalisation.from_notes(notes)
@@ -75,7 +75,7 @@ def train_notes(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> dict[str, A
     be downloaded is never among them.
     """
     data_notes(checkpoint)
-    for name, (fits, expected) in SETTINGS.items():
+    for name, (_, fits, expected) in SETTINGS.items():
         if not fits(notes[name]):
             raise _wrong(checkpoint, name, f"expected {expected}, got {shortened(notes[name])}")
     same: dict[str, Any] = {
@@ -177,38 +177,38 @@ def _truth(value: Any) -> bool:
 _TEXT, _NUMBER = (_text, "a text"), (is_number, "a finite number")
 _COUNT, _TRUTH = (is_count, "a whole number of at least 0"), (_truth, "true or false")
 
-SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "dataset": _TEXT,
-    "data_dir": (_or_none(_text), "a folder or null"),
-    "download": _TRUTH,
-    "colour": _TRUTH,
-    "resize": (_or_none(_text), "a size or null"),
-    "normalise": _TRUTH,
-    "augment_shift": _COUNT,
-    "augment_rotation": _NUMBER,
-    "model": (_or_none(_text), "a name or null"),
-    "hidden": (_or_none(_text), "sizes or null"),
-    "activation": (_or_none(_text), "a name or null"),
-    "loss": _TEXT,
-    "initializer": _TEXT,
-    "dtype": _TEXT,
-    "optimizer": _TEXT,
-    "learning_rate": (_or_none(is_number), "a number or null"),
-    "momentum": _NUMBER,
-    "nesterov": _TRUTH,
-    "weight_decay": _NUMBER,
-    "epochs": _COUNT,
-    "batch_size": _COUNT,
-    "schedule": _TEXT,
-    "warmup_epochs": _NUMBER,
-    "step_epochs": _NUMBER,
-    "gamma": (_or_none(is_number), "a number or null"),
-    "dropout": _NUMBER,
-    "validation": _NUMBER,
-    "patience": (_or_none(is_count), "a whole number or null"),
-    "monitor": (_or_none(_text), "a name or null"),
-    "seed": (lambda value: isinstance(value, int) and not _truth(value), "a whole number"),
-    "checkpoint_every": (_or_none(is_count), "a whole number or null"),
-    "mine": _TRUTH,
+SETTINGS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
+    "dataset": ("mnist-subset", *_TEXT),
+    "data_dir": (None, _or_none(_text), "a folder or null"),
+    "download": (False, *_TRUTH),
+    "colour": (False, *_TRUTH),
+    "resize": (None, _or_none(_text), "a size or null"),
+    "normalise": (False, *_TRUTH),
+    "augment_shift": (0, *_COUNT),
+    "augment_rotation": (0.0, *_NUMBER),
+    "model": (None, _or_none(_text), "a name or null"),
+    "hidden": ("128", _or_none(_text), "sizes or null"),
+    "activation": ("relu", _or_none(_text), "a name or null"),
+    "loss": ("softmax_cross_entropy", *_TEXT),
+    "initializer": ("he", *_TEXT),
+    "dtype": ("float32", *_TEXT),
+    "optimizer": ("sgd", *_TEXT),
+    "learning_rate": (None, _or_none(is_number), "a number or null"),
+    "momentum": (0.0, *_NUMBER),
+    "nesterov": (False, *_TRUTH),
+    "weight_decay": (0.0, *_NUMBER),
+    "epochs": (10, *_COUNT),
+    "batch_size": (64, *_COUNT),
+    "schedule": ("constant", *_TEXT),
+    "warmup_epochs": (0.0, *_NUMBER),
+    "step_epochs": (3.0, *_NUMBER),
+    "gamma": (None, _or_none(is_number), "a number or null"),
+    "dropout": (0.0, *_NUMBER),
+    "validation": (0.0, *_NUMBER),
+    "patience": (None, _or_none(is_count), "a whole number or null"),
+    "monitor": (None, _or_none(_text), "a name or null"),
+    "seed": (0, lambda value: isinstance(value, int) and not _truth(value), "a whole number"),
+    "checkpoint_every": (None, _or_none(is_count), "a whole number or null"),
+    "mine": (False, *_TRUTH),
 }
-"""Of each setting of `groundup train`: whether a value of JSON can be it, and what is expected."""
+"""Of each setting of `groundup train`: its default, whether a value of JSON can be it, and what is expected."""

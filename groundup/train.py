@@ -16,7 +16,7 @@ import numpy as np
 
 from groundup.live_view import watching
 from groundup.recipes import fitted, recipe
-from groundup.run_notes import check_same_form, train_notes
+from groundup.run_notes import SETTINGS, check_same_form, train_notes
 from shared import contract
 from shared.architectures import mlp
 from shared.data.augmentation import Augmentation
@@ -30,40 +30,7 @@ from shared.training.runs import LAST
 from shared.training.schedules import Schedule
 from shared.training.settings import Hooks, Saving, TrainingSettings
 
-DEFAULTS: dict[str, Any] = {
-    "dataset": "mnist-subset",
-    "data_dir": None,
-    "download": False,
-    "colour": False,
-    "resize": None,
-    "normalise": False,
-    "augment_shift": 0,
-    "augment_rotation": 0.0,
-    "model": None,
-    "hidden": "128",
-    "activation": "relu",
-    "loss": "softmax_cross_entropy",
-    "initializer": "he",
-    "dtype": "float32",
-    "optimizer": "sgd",
-    "learning_rate": None,
-    "momentum": 0.0,
-    "nesterov": False,
-    "weight_decay": 0.0,
-    "epochs": 10,
-    "batch_size": 64,
-    "schedule": "constant",
-    "warmup_epochs": 0.0,
-    "step_epochs": 3.0,
-    "gamma": None,
-    "dropout": 0.0,
-    "validation": 0.0,
-    "patience": None,
-    "monitor": None,
-    "seed": 0,
-    "checkpoint_every": None,
-    "mine": False,
-}
+DEFAULTS: dict[str, Any] = {name: default for name, (default, _, _) in SETTINGS.items()}
 STAGE1_DEFAULTS: dict[str, Any] = {"hidden": "32", "epochs": 3}
 STAGE1_MODEL_DEFAULTS: dict[str, Any] = {"epochs": 1}
 """Python loops are slow: a smaller network and fewer epochs end within a minute or so; a model's epoch takes longer."""
@@ -244,7 +211,7 @@ def run(
     if training.data.name not in DATASETS:
         saving = replace(saving, notes={**saving.notes, **data.described.as_note()})
     watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
-    with watched as hooks:
+    with named_in_errors(saving), watched as hooks:
         return loop.train(
             *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
@@ -252,13 +219,13 @@ def run(
 
 @contextlib.contextmanager
 def named_in_errors(saving: Saving) -> Iterator[None]:
-    """Names the run that cannot go on because of an error: its file holds the settings."""
+    """Names in an error's own sentence the run that cannot go on because of it: its file holds the settings."""
     try:
         yield
     except ValueError as error:
-        if not saving.resume or str(saving.run_dir) in str(error):
-            raise
-        raise CheckpointError(f"cannot resume {saving.run_dir}: {error}") from error
+        if saving.resume and str(saving.run_dir) not in str(error):
+            error.args = (f"the run {saving.run_dir} cannot go on: {error}",)
+        raise
 
 
 def with_background(settings: TrainingSettings, normalisation: Normalisation, data: Dataset) -> TrainingSettings:

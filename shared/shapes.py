@@ -112,6 +112,17 @@ def check_kernels(function: str, weights: Shape, bias: Shape) -> None:
         )
 
 
+KERNEL_AXES = "out_channels, in_channels, rows, columns"
+
+
+def checked_kernels(as_images: Any, as_vector: Any, function: str, weights: Any, bias: Any) -> tuple[Any, Any]:
+    """weights and bias of a convolution as the stage's arrays, which fit together."""
+    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    bias = as_vector(f"{function}: bias", bias)
+    check_kernels(function, weights.shape, bias.shape)
+    return weights, bias
+
+
 def check_channels(function: str, x: Shape, weights: Shape) -> None:
     """x is (batch, in_channels, rows, columns)."""
     if x[1] != weights[1]:

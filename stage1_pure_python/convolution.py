@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shared.shapes import check_channels, check_grad_output, check_kernels
+from shared.shapes import KERNEL_AXES, check_channels, check_grad_output, check_kernels
 from shared.windows import Pair, output_size, pair
 
 from .arrays import Images, Matrix, Vector, as_images, as_vector, copied, shape_of, zeros
@@ -24,8 +24,6 @@ from .matmul import matmul_nt
 
 Channels = list[Matrix]
 """One image: a matrix for each channel."""
-
-KERNEL_AXES = "out_channels, in_channels, rows, columns"
 
 
 @dataclass(frozen=True)

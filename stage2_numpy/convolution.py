@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shared.plain_arrays import float_dtype
-from shared.shapes import check_channels, check_dtypes, check_grad_output, check_kernels
+from shared.shapes import KERNEL_AXES, check_channels, check_dtypes, check_grad_output, checked_kernels
 from shared.windows import Pair, output_size, pair
 
 from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, ieee, output_like
@@ -217,7 +217,7 @@ class Conv2d:
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
         dtype = float_dtype(weights)
         weights, bias = asarray(weights, dtype), asarray(bias, dtype)
-        weights, bias = _check_kernels("Conv2d", weights, bias)
+        weights, bias = checked_kernels(as_images, as_vector, "Conv2d", weights, bias)
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
         self.weights: Array = weights.copy()
         self.bias: Array = bias.copy()
@@ -266,7 +266,7 @@ def _prepare(
     function: str, x: Any, weights: Any, bias: Any, stride: Any, padding: Any, out: Array | None
 ) -> tuple[Array, Array, Array, Geometry, Array]:
     x = as_images(f"{function}: x", x)
-    weights, bias = _check_kernels(function, weights, bias)
+    weights, bias = checked_kernels(as_images, as_vector, function, weights, bias)
     g = _geometry(function, x, weights, stride, padding)
     check_dtypes(function, x=x, bias=bias)
     out = output_like(function, out, (len(x), len(weights), *g.output), x.dtype, x=x, weights=weights, bias=bias)
@@ -283,16 +283,6 @@ def _prepare_backward(
     check_grad_output(function, grad_output.shape, (len(x), len(weights), *g.output), "conv2d's output")
     check_dtypes(function, grad_output=grad_output, x=x)
     return grad_output, x, weights, g
-
-
-KERNEL_AXES = "out_channels, in_channels, rows, columns"
-
-
-def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
-    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
-    bias = as_vector(f"{function}: bias", bias)
-    check_kernels(function, weights.shape, bias.shape)
-    return weights, bias
 
 
 def _geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> Geometry:

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shared.plain_arrays import float_dtype
-from shared.shapes import check_channels, check_dtypes, check_grad_output, check_kernels
+from shared.shapes import KERNEL_AXES, check_channels, check_dtypes, check_grad_output, checked_kernels
 from shared.windows import output_size, pair, within
 
 from . import convolution_passes as passes
@@ -37,8 +37,6 @@ from .geometry import Geometry
 from .kernels.activations import IDENTITY
 from .precision import checked
 from .tensor_cores import check_device
-
-KERNEL_AXES = "out_channels, in_channels, rows, columns"
 
 
 def naive(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
@@ -168,7 +166,7 @@ class Conv2d:
 
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
         dtype = float_dtype(weights)
-        weights, bias = _check_kernels("Conv2d", asarray(weights, dtype), asarray(bias, dtype))
+        weights, bias = checked_kernels(as_images, as_vector, "Conv2d", asarray(weights, dtype), asarray(bias, dtype))
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
         self._shape: tuple[int, ...] = weights.shape
         self.weights: Array = copy(weights)
@@ -232,7 +230,7 @@ def _prepare(
     x: Any, weights: Any, bias: Any, stride: Any, padding: Any, out: Array | None
 ) -> tuple[Array, Array, Array, Geometry, Array]:
     x = as_images("conv2d: x", x)
-    weights, bias = _check_kernels("conv2d", weights, bias)
+    weights, bias = checked_kernels(as_images, as_vector, "conv2d", weights, bias)
     g = geometry("conv2d", x, weights, stride, padding)
     check_dtypes("conv2d", x=x, bias=bias)
     shape = (len(x), g.filters, *g.output)
@@ -249,13 +247,6 @@ def _prepare_backward(
     check_grad_output(function, grad_output.shape, (len(x), g.filters, *g.output), "conv2d's output")
     check_dtypes(function, grad_output=grad_output, x=x)
     return grad_output, x, weights, g
-
-
-def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
-    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
-    bias = as_vector(f"{function}: bias", bias)
-    check_kernels(function, weights.shape, bias.shape)
-    return weights, bias
 
 
 def geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> Geometry:

@@ -7,35 +7,34 @@ Windows.
 from __future__ import annotations
 
 import shlex
+from typing import NamedTuple
 
 from groundup.doctor.facts import DEPENDENCIES, TOO_NEW_FOR_INTEL_MACS, Facts
 
+
+class Manager(NamedTuple):
+    """A package manager, and what it calls things.
+
+    systems: the names in ID and ID_LIKE of /etc/os-release of those that have it; install, remove: its commands
+    compiler, python: the packages of a C compiler, and of a Python that is new enough; "" where it has none
+    """
+
+    systems: tuple[str, ...]
+    install: str
+    remove: str
+    compiler: str
+    python: str
+
+
 MANAGERS = {
-    "apt": ("debian", "ubuntu"),
-    "dnf": ("fedora", "rhel", "centos"),
-    "pacman": ("arch",),
-    "zypper": ("suse", "opensuse"),
-    "apk": ("alpine",),
+    "apt": Manager(
+        ("debian", "ubuntu"), "apt update\napt install", "apt purge", "gcc libc6-dev", "python3.11 python3.11-venv"
+    ),
+    "dnf": Manager(("fedora", "rhel", "centos"), "dnf install", "dnf remove", "gcc glibc-devel", "python3.12"),
+    "pacman": Manager(("arch",), "pacman -S", "pacman -Rns", "gcc", ""),
+    "zypper": Manager(("suse", "opensuse"), "zypper install", "zypper remove", "gcc glibc-devel", "python312"),
+    "apk": Manager(("alpine",), "apk add", "apk del", "gcc musl-dev", "python3"),
 }
-"""Package manager -> the names in ID and ID_LIKE of /etc/os-release of systems that have it."""
-
-INSTALL = {
-    "apt": "apt update\napt install",
-    "dnf": "dnf install",
-    "pacman": "pacman -S",
-    "zypper": "zypper install",
-    "apk": "apk add",
-}
-REMOVE = {"apt": "apt purge", "dnf": "dnf remove", "pacman": "pacman -Rns", "zypper": "zypper remove", "apk": "apk del"}
-
-COMPILER = {
-    "apt": "gcc libc6-dev",
-    "dnf": "gcc glibc-devel",
-    "pacman": "gcc",
-    "zypper": "gcc glibc-devel",
-    "apk": "gcc musl-dev",
-}
-PYTHON = {"apt": "python3.11 python3.11-venv", "dnf": "python3.12", "zypper": "python312", "apk": "python3"}
 
 DRIVERS = "https://www.nvidia.com/drivers"
 
@@ -47,35 +46,27 @@ def requirement(facts: Facts, name: str) -> str:
     return f"{name}>={DEPENDENCIES[name]}" + (f",<{below}" if below else "")
 
 
-def manager(facts: Facts) -> str | None:
+def manager(facts: Facts) -> Manager | None:
     """The package manager of this Linux; None on other systems and unknown distributions."""
-    if facts.system != "linux":
-        return None
-    for name, systems in MANAGERS.items():
-        # openSUSE calls itself opensuse-tumbleweed or opensuse-leap.
-        if any(each.split("-")[0] in systems for each in facts.distribution):
-            return name
-    return None
+    names = {each.split("-")[0] for each in facts.distribution}  # openSUSE's is opensuse-tumbleweed or opensuse-leap
+    found = (each for each in MANAGERS.values() if names & set(each.systems))
+    return next(found, None) if facts.system == "linux" else None
 
 
 def _as_administrator(facts: Facts, commands: str) -> str:
     return commands if facts.administrator else "\n".join(f"sudo {line}" for line in commands.splitlines())
 
 
-def install(facts: Facts, packages: dict[str, str]) -> str | None:
-    """Install packages of the system. packages: manager -> their names; None for an unknown manager."""
-    name = manager(facts)
-    if name is None or name not in packages:
-        return None
-    return _as_administrator(facts, f"{INSTALL[name]} {packages[name]}")
+def install(facts: Facts, packages: str) -> str:
+    """Install packages of the system, by its package manager."""
+    known = manager(facts)
+    return _as_administrator(facts, f"{known.install} {packages}") if known and packages else ""
 
 
 def remove(facts: Facts, packages: tuple[str, ...]) -> str | None:
     """Remove packages of the system; None for an unknown package manager."""
-    name = manager(facts)
-    if name is None or not packages:
-        return None
-    return _as_administrator(facts, f"{REMOVE[name]} {' '.join(packages)}")
+    known = manager(facts)
+    return _as_administrator(facts, f"{known.remove} {' '.join(packages)}") if known and packages else None
 
 
 def quoted(facts: Facts, path: str) -> str:
@@ -127,8 +118,8 @@ def environment(facts: Facts, *packages: str, program: str | None = None) -> str
         f"{program or python(facts)} -m venv {quoted(facts, folder)}",
         f"{python(facts, inner)} -m pip install {' '.join(words)}",
     ]
-    if manager(facts) == "apt" and not facts.ensurepip and program is None:
-        lines.insert(0, _as_administrator(facts, f"{INSTALL['apt']} python3-venv"))
+    if manager(facts) == MANAGERS["apt"] and not facts.ensurepip and program is None:
+        lines.insert(0, install(facts, "python3-venv"))
     return "\n".join(lines)
 
 
@@ -143,7 +134,8 @@ def compiler(facts: Facts) -> str:
     """Install a C compiler: the system's package where one is known, else the Python package that brings one."""
     if facts.system == "darwin":
         return "xcode-select --install"
-    return install(facts, COMPILER) or pip(facts, "ziglang>=0.14")
+    known = manager(facts)
+    return install(facts, known.compiler if known else "") or pip(facts, "ziglang>=0.14")
 
 
 def newer_python(facts: Facts) -> str | None:
@@ -154,7 +146,8 @@ def newer_python(facts: Facts) -> str | None:
         return "winget install Python.Python.3.13"
     if facts.system == "darwin":
         return "brew install python@3.13"
-    return install(facts, PYTHON)
+    known = manager(facts)
+    return install(facts, known.python if known else "") or None
 
 
 def driver(facts: Facts) -> str | None:
@@ -163,8 +156,8 @@ def driver(facts: Facts) -> str | None:
         return None
     if "ubuntu" in facts.distribution:
         return _as_administrator(facts, "ubuntu-drivers install\nreboot")
-    if manager(facts) == "apt":
-        return _as_administrator(facts, f"{INSTALL['apt']} nvidia-driver\nreboot")
+    if manager(facts) == MANAGERS["apt"]:
+        return install(facts, "nvidia-driver") + "\n" + _as_administrator(facts, "reboot")
     if "fedora" in facts.distribution[:1]:
         return _as_administrator(facts, "dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda\nreboot")
     return None

@@ -66,7 +66,7 @@ class Split:
         if len(x) != len(y):
             raise ValueError(f"data: expected as many samples as labels, got {len(x)} and {len(y)}")
         if self.shape is not None and math.prod(self.shape) != x.shape[1]:
-            raise ValueError(f"data: images of {_times(self.shape)} have other than {x.shape[1]} numbers")
+            raise ValueError(f"data: images of {times(self.shape)} have other than {x.shape[1]} numbers")
         for name, value in (("x", x), ("y", y), ("shape", self.shape or shape)):
             object.__setattr__(self, name, value)
 
@@ -259,5 +259,6 @@ def _note(message: str) -> None:
     warnings.warn(message, DataNote, stacklevel=5)  # whoever made the Split
 
 
-def _times(shape: Shape) -> str:
+def times(shape: Shape) -> str:
+    """3 x 28 x 28"""
     return " x ".join(map(str, shape))

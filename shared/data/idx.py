@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shared.data.door import DataError
+from shared.data.door import DataError, times
 from shared.data.inflating import Inflated
 from shared.machine import regular
 
@@ -65,13 +65,13 @@ def read_idx(path: str | PathLike[str], most: int = MOST_BYTES) -> np.ndarray:
         dtype, shape = _read_header(stream, path)
         expected = math.prod(shape) * dtype.itemsize
         if 4 + 4 * len(shape) + expected > most:
-            raise _too_long(path, f"its header says {_times(shape)} elements of {dtype.name}, {expected:,} bytes", most)
+            raise _too_long(path, f"its header says {times(shape)} elements of {dtype.name}, {expected:,} bytes", most)
         # One byte more than expected: it shows surplus, and reaching the end is what makes gzip verify its checksum.
         data = _read_up_to(stream, expected + 1)
     if len(data) != expected:
         came = f"only {len(data):,}" if len(data) < expected else "more"
         raise DataError(
-            f"{path}: its header says {_times(shape)} elements of {dtype.name}, {expected:,} bytes, "
+            f"{path}: its header says {times(shape)} elements of {dtype.name}, {expected:,} bytes, "
             f"but {came} follow; the file is damaged, get a fresh copy"
         )
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
@@ -152,7 +152,7 @@ def _read_header(stream: Stream, path: Path) -> tuple[np.dtype[Any], tuple[int, 
         )
     shape = tuple(int(size) for size in np.frombuffer(sizes, ">u4"))
     if 0 in shape:
-        raise DataError(f"{path}: expected an array with something in it, but its header says {_times(shape)}")
+        raise DataError(f"{path}: expected an array with something in it, but its header says {times(shape)}")
     return np.dtype(ELEMENT_TYPES[type_code]), shape
 
 
@@ -165,7 +165,3 @@ def _read_up_to(stream: Stream, count: int) -> bytearray:
             break
         data += chunk
     return data
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))

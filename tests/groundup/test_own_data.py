@@ -202,7 +202,7 @@ def test_a_run_that_cannot_go_on_is_named_in_the_sentence(tmp_path: Path, capsys
     shutil.rmtree(place)
     told = error_of(capsys, "train", 2, "--resume", tmp_path / "run", "--epochs", 2)
     expected = f"{place}: expected a folder of images or an .npz file, but there is no such folder"
-    assert told == f"error: cannot resume {tmp_path / 'run'}: {expected}\n"
+    assert told == f"error: the run {tmp_path / 'run'} cannot go on: {expected}\n"
 
 
 def test_what_was_done_with_the_data_is_a_line_for_the_user(
