@@ -18,7 +18,7 @@ arguments. `checks_of` makes its checks. What else a task asks for is a Check of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong
-from groundup.course.checks.mistakes import Mistake, cause_of_ragged, likely_cause
+from groundup.course.checks.mistakes import Mistake, alike, cause_of_ragged, likely_cause
 from groundup.course.checks.picture import picture
 from groundup.course.checks.results import Outputs, call_by_hand, numbers, outputs, shown
 from groundup.course.checks.speed import Speed, time_check
@@ -113,6 +113,8 @@ def checks_of(exercise: Exercise) -> list[Check]:
                     arguments=arguments,
                 )
             except Wrong as wrong:
+                if exercise.again and wrong.cause in {mistake.text for mistake in exercise.mistakes}:
+                    wrong.cause = only_cause(exercise, name, arguments, got.get(name))
                 wrong.by_hand = call_by_hand(exercise.show, arguments, value, got.get(name))
                 raise
 
@@ -211,6 +213,28 @@ def checks_of(exercise: Exercise) -> list[Check]:
         made.append(Check("speed", time_check(exercise.speed, exercise.call, exercise.reference, exercise.show)))
     question = Question(exercise.call, exercise.reference, exercise.arguments, exercise.typical)
     return [Check(each.name, _with_fresh(each.run, exercise.fresh), question) for each in made]
+
+
+def only_cause(exercise: Exercise, name: str, arguments: tuple[Any, ...], got: Any) -> str:
+    """The text of the one mistake that fits this result, and those of other cases as far as they are wrong; "" if
+    none does, or several do."""
+    rng = np.random.default_rng(8)
+    cases = [(arguments, numbers(got), None)]
+    for other in [*(given for given, _ in exercise.hand), *(exercise.arguments(rng, exercise.typical) for _ in "ab")]:
+        with suppress(Exception), repeated.alone(), np.errstate(all="ignore"):
+            copies = (each.copy() if isinstance(each, np.ndarray) else each for each in other)
+            result, right = (
+                numbers(outputs(each)[name]) for each in (exercise.call(*copies), exercise.reference(*other))
+            )
+            cases.append((other, result, right))
+    mine = [mistake for mistake in exercise.mistakes if mistake.output == name]
+    fitting = {mistake.text for mistake in mine if mistake.result(*arguments) is not None}
+    wrong = [(other, result) for other, result, right in cases if right is None or not alike(result, right)]
+    for tried in (wrong, [(other, result) for other, result, _ in cases]):
+        for other, result in tried:
+            if len(fitting) > 1 or tried is wrong:  # right ones tell causes apart that fit all wrong ones
+                fitting &= {mistake.text for mistake in mine if mistake.fits(result, other)}
+    return fitting.pop() if len(fitting) == 1 else ""
 
 
 def _is_right_alone(

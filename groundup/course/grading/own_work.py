@@ -116,9 +116,14 @@ def named_in(task: Task) -> Iterator[tuple[str, str]]:
         yield from ((word, through) for word in re.findall(rf"({WORD})_f(?:32|64)\b", code))
 
 
+def text_of(file: str, function: str) -> str:
+    """A function in C, without its comments."""
+    return code_of(_definition(_assembled(file), function))
+
+
 def words_of(file: str, function: str) -> list[str]:
     """Every word of a function in C, its declaration among them, as often as it stands there."""
-    return re.findall(WORD, code_of(_definition(_assembled(file), function)))
+    return re.findall(WORD, text_of(file, function))
 
 
 def _assembled(file: str) -> str:

@@ -459,6 +459,9 @@ NOT_IN_PLACE = (
 )
 
 
+LEAVE_IT = "make a new list, and leave the gradient as it is: the caller still needs it"
+
+
 def sgd_step() -> list[Check]:
     """SGD.step, on lists that must change in place."""
     sgd = stage().optimizers.SGD
@@ -473,7 +476,7 @@ def sgd_step() -> list[Check]:
             overwrite(h, gradients[1])
             optimizer.step([weights, bias], [g, h])
             if not equal([g, h], [each.tolist() for each in gradients]):
-                raise Wrong("the gradient was changed by the call", cause="the caller still needs it: only read it")
+                raise Wrong("the gradient was changed by the call", cause=LEAVE_IT)
             other.step([(-given.weights).tolist(), (-given.bias).tolist()], [g, h])
         after = {"weights": weights, "bias": bias}
         if given.settings.get("momentum"):

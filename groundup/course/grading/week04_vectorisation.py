@@ -43,11 +43,11 @@ from groundup.course.grading.problems.activations import (
 )
 from groundup.course.grading.problems.dense import (
     AGAIN,
-    NO_OUT,
     BACKWARD_HAND,
     BACKWARD_MISTAKES,
     DENSE_HAND,
     DENSE_MISTAKES,
+    NO_OUT,
     another_layer,
     backward_arguments,
     dense_arguments,
@@ -136,7 +136,7 @@ def relu_backward() -> list[Check]:
         factors=(1e4, 1e-6),
         special=(0,),
         gradient=relu_slopes(call),
-        way=without_loops(function, LOOP),
+        way=without_loops(function, LOOP, of_size=lambda size: function(*np.ones((3, 3 * size, 2 * size)))),
         mistakes=RELU_MISTAKES,
     )
     plain = speed_check(
@@ -166,7 +166,7 @@ def softmax() -> list[Check]:
         special=(0,),
         terms=lambda z: z.shape[1] + 16,
         scale=softmax_scale,
-        way=without_loops(function, LOOP),
+        way=without_loops(function, LOOP, of_size=lambda size: function(np.ones((3 * size, 2 * size)))),
         mistakes=[
             Mistake(OVERFLOWED, naive_softmax),
             *SOFTMAX_MISTAKES,

@@ -128,7 +128,7 @@ def softmax_cross_entropy() -> list[Check]:
         reference=lambda z, labels: {"": loss_below(z.tolist(), labels.tolist())},
         show=lambda z, labels: f"softmax_cross_entropy(logits {z.shape}, labels)",
         types=added_in_float64(function),
-        way=without_loops(function, LOOP),
+        way=without_loops(function, LOOP, of_size=lambda size: function(np.ones((3 * size, 2 * size)), [0] * 3 * size)),
         hand=CROSS_ENTROPY_HAND,
         arguments=labelled,
         typical=(4, 3),
@@ -178,7 +178,7 @@ def softmax_cross_entropy_backward() -> list[Check]:
         call=call,
         reference=below(floor_below().losses.softmax_cross_entropy_backward),
         show=lambda z, labels: f"softmax_cross_entropy_backward(logits {z.shape}, labels)",
-        way=without_loops(function, LOOP),
+        way=without_loops(function, LOOP, of_size=lambda size: function(np.ones((3 * size, 2 * size)), [0] * 3 * size)),
         hand=twice(CROSS_ENTROPY_BACKWARD_HAND),
         arguments=labelled,
         typical=(4, 3),
@@ -293,7 +293,12 @@ def optimizer_checks(
         scale=steps_scale,
         mistakes=mistakes,
         fresh=True,
-        way=without_loops(getattr(stage().optimizers, name).step, f"{LOOP}; only the parameters are looped over", 1),
+        way=without_loops(
+            getattr(stage().optimizers, name).step,
+            f"{LOOP}; only the parameters, and the buffers of each, are looped over",
+            1,
+            lambda size: plain(*steps_case(np.random.default_rng(9), ((size, size), {}))),
+        ),
     )
 
     def plain(given: Steps) -> None:

@@ -138,6 +138,34 @@ RIGHT_ANSWERS = [
         "for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];",
         "NAME(add_bias)(1, columns, values + i * columns, sums);",
     ),
+    RightAnswer(  # column by column
+        "6.3",
+        "    for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n"
+        "    for (size_t i = 1; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];\n"
+        "    }",
+        "    for (size_t j = 0; j < columns; j++) {\n"
+        "        real sum = 0;\n"
+        "        for (size_t i = 0; i < rows; i++) sum += values[i * columns + j];\n"
+        "        sums[j] = sum;\n"
+        "    }",
+    ),
+    RightAnswer("7.5", "for (size_t j = j0; j < j1; j++)", "for (size_t j = j0; j < j1 && j < n; j++)"),
+    RightAnswer(  # a generator over the two buffers
+        "5.5",
+        'm, v = self._state.buffers["first_moment"][i], self._state.buffers["second_moment"][i]',
+        'm, v = (self._state.buffers[name][i] for name in ("first_moment", "second_moment"))',
+    ),
+    RightAnswer(
+        "8.1",
+        "raise ValueError(f\"matmul: a is {a.shape} but b is {b.shape}; a's columns must equal b's rows\")",
+        'raise ValueError("these two do not fit")',
+    ),
+    RightAnswer(  # a cast or two more
+        "7.3",
+        "grad[j] = grad[j] / sum / (real)rows;",
+        "grad[j] = (real)((double)grad[j] / (double)sum / (double)rows);",
+    ),
     RightAnswer("18.4", "return central[0]", "return (4 * central[1] - central[0]) / 3"),
     RightAnswer("18.4", "max(1.0, abs(here), abs(central[0]))", "(1 + abs(here) + abs(central[0]))"),
     RightAnswer("18.4", "STEP * max(1.0, abs(p))", "STEP * (1.0 + p * p) ** 0.5"),

@@ -1,4 +1,4 @@
-"""What C does to memory that no result shows: reads outside an array, memory of its own that it writes, or never frees.
+"""What C does to memory, and no result shows: reads outside an array, its own memory that it writes, or never frees.
 
 guarded          an array with a page that may not be read right after it, or right before it: an access ends the process
 Static           the variables of the learner's library that outlive a call
@@ -65,7 +65,9 @@ class Static:
         data = Path(library).read_bytes()
         if not starts or data[:5] != b"\x7fELF\x02":
             return
-        offset, size, count = (struct.unpack_from(form, data, at)[0] for form, at in (("<Q", 32), ("<H", 54), ("<H", 56)))
+        offset, size, count = (
+            struct.unpack_from(form, data, at)[0] for form, at in (("<Q", 32), ("<H", 54), ("<H", 56))
+        )
         for header in range(offset, offset + size * count, size):
             kind, flags, _, address, _, _, length = struct.unpack_from("<IIQQQQQ", data, header)
             if kind == 1 and flags & 2:  # loaded, and writable

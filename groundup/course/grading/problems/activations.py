@@ -169,9 +169,16 @@ SOFTMAX_MISTAKES = [
         "every column adds up to 1 here; softmax is over each row",
         lambda z: shifted_exps(z) / shifted_exps(z).sum(axis=0),
     ),
+    Mistake(
+        "every column adds up to 1 here; softmax is over each row", lambda z: softmax_of(z) / softmax_of(z).sum(axis=0)
+    ),
     *(
         Mistake("all numbers together add up to 1 here; every row has to by itself", wrong)
-        for wrong in (lambda z: softmax_of(z, axis=None), lambda z: shifted_exps(z) / shifted_exps(z).sum())
+        for wrong in (
+            lambda z: softmax_of(z, axis=None),
+            lambda z: shifted_exps(z) / shifted_exps(z).sum(),
+            lambda z: softmax_of(z) / len(z) if len(z) > 1 else None,
+        )
     ),
     Mistake(
         "these are the exponentials of z - max(z): what is missing is to divide each by their row's sum",

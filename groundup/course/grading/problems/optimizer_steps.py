@@ -300,7 +300,7 @@ ADAM_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
 ADAM_ALL = {"beta1": 0.8, "beta2": 0.9, "epsilon": 0.01, "weight_decay": 0.1}
 
 
-ADAM_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
+ADAM_SIZES: list[tuple[Any, ...]] = [
     ((1, 1), {}),
     ((1, 7), {"weight_decay": 0.1}),
     ((5, 1), {"beta1": 0.0}),

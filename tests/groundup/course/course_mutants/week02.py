@@ -103,14 +103,14 @@ MUTANTS = [
         "    if v >= 0.0:\n        return 1.0 / (1.0 + math.exp(-v))\n",
         "    return 0.5 * (1 + math.tanh(v / 2))\n",
         "values",
-        "all zeros",
+        "sigmoid_of(-700): wrong",
     ),
     Mutant(  # 1 - e
         "2.2",
         "    e = math.exp(v)\n    return e / (1.0 + e)",
         "    return 1.0 - 1.0 / (1.0 + math.exp(v))",
         "values",
-        "all zeros",
+        "sigmoid_of(-700): wrong",
     ),
     Mutant(  # first of row
         "2.3",
@@ -145,14 +145,14 @@ MUTANTS = [
         "rows * columns",
         "rows * rows",
         "values",
-        "divided by the batch alone",
+        "wrong at index",
     ),
     Mutant(  # abs
         "2.4",
         "scale * (o - t)",
         "scale * abs(o - t)",
         "values",
-        "wrong sign",
+        "wrong at index",
     ),
     Mutant(  # max 0
         "2.5",

@@ -69,7 +69,7 @@ MUTANTS = [
     Mutant("3.5", "reversed(layers)", "layers", "values", "begin at the last layer"),
     Mutant("3.5", "grad = layer.backward(grad)", "out = layer.backward(grad)", "values", "begin at the last layer"),
     Mutant("3.5", "    return grad", "    pass", "shape", "no dL/dx came back"),
-    Mutant("3.5", "reversed(layers)", "reversed(layers[1:])", "values", "all zeros"),
+    Mutant("3.5", "reversed(layers)", "reversed(layers[1:])", "values", "wrong at index"),
     Mutant(
         "3.5",
         "        grad = layer.backward(grad)\n",
@@ -146,7 +146,7 @@ MUTANTS = [
         "                    slope = self.learning_rate * slope + self.momentum * v[i] if self.nesterov else v[i]\n"
         "                p[i] -= slope if self.momentum else self.learning_rate * slope\n",
         "values",
-        "collects steps",
+        "wrong at index",
     ),
     Mutant("3.6", "if self.nesterov else v[i]", "if False else v[i]", "values", "nesterov is not used"),
     Mutant(  # stores the result
@@ -228,7 +228,7 @@ MUTANTS = [
         "weighted = sum(g * s for g, s in zip(g_row, s_row, strict=True))",
         "weighted = max(g_row)",
         "values",
-        "the sum is of g alone",
+        "wrong at index",
     ),
     Mutant(  # changes g
         "3.6",

@@ -77,7 +77,7 @@ MUTANTS = [
         "grad_output.sum(axis=0, out=self.grad_bias)",
         "self.grad_bias[...] = grad_output.sum(axis=1)[: self.out_features]",
         "values",
-        "summed along the rows",
+        "wrong at index",
     ),
     Mutant(
         "4.5",
@@ -135,7 +135,7 @@ MUTANTS = [
         "z.max(axis=1, keepdims=True, out=per_row)",
         "np.maximum(z.max(axis=1, keepdims=True), 0)",
         "values",
-        "subtract each row's maximum first",
+        "the largest is sought from 0 on",
     ),
     Mutant(
         "4.3",

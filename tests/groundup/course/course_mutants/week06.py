@@ -92,27 +92,6 @@ MUTANTS = [
         "agreement",
         "nearly right, but further off than rounding",
     ),
-    Mutant(  # column walk
-        "6.3",
-        "    for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n"
-        "    for (size_t i = 1; i < rows; i++) {\n"
-        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];\n"
-        "    }",
-        "    for (size_t j = 0; j < columns; j++) {\n"
-        "        real sum = 0;\n"
-        "        for (size_t i = 0; i < rows; i++) sum += values[i * columns + j];\n"
-        "        sums[j] = sum;\n"
-        "    }",
-        "way",
-        "the walk goes down the columns, a whole row",
-    ),
-    Mutant(  # column walk in place
-        "6.3",
-        "    for (size_t i = 1; i < rows; i++) {\n        for (size_t j = 0; j < columns; j++) sums",
-        "    for (size_t j = 0; j < columns; j++) {\n        for (size_t i = 1; i < rows; i++) sums",
-        "way",
-        "the walk goes down the columns, a whole row",
-    ),
     Mutant(  # float
         "6.3",
         "sums[j] += values[i * columns + j]",

@@ -12,7 +12,7 @@ MUTANTS = [
         "            for (size_t j = 0; j < n; j++) c[i * n + j] += factor * b[p * n + j];",
         "for (size_t j = 0; j < n; j++) {\n            NO_SIMD_LOOP\n"
         "            for (size_t p = 0; p < k; p++) c[i * n + j] += a[i * k + p] * b[p * n + j];",
-        "speed",
+        "way",
         "still reads down the columns of b",
     ),
     # 7.2 matmul_blocked
