@@ -219,7 +219,7 @@ def only_cause(exercise: Exercise, name: str, arguments: tuple[Any, ...], got: A
     """The text of the one mistake that fits this result, and those of other cases as far as they are wrong; "" if
     none does, or several do."""
     rng = np.random.default_rng(8)
-    cases = [(arguments, numbers(got), None)]
+    cases: list[tuple[Any, np.ndarray, Any]] = [(arguments, numbers(got), None)]
     for other in [*(given for given, _ in exercise.hand), *(exercise.arguments(rng, exercise.typical) for _ in "ab")]:
         with suppress(Exception), repeated.alone(), np.errstate(all="ignore"):
             copies = (each.copy() if isinstance(each, np.ndarray) else each for each in other)

@@ -1,6 +1,6 @@
 """What C does to memory, and no result shows: reads outside an array, its own memory that it writes, or never frees.
 
-guarded          an array with a page that may not be read right after it, or right before it: an access ends the process
+guarded          an array with a page that may not be read right after it, or right before it: an access ends it
 Static           the variables of the learner's library that outlive a call
 leaks            whether calls leave memory behind
 """
