@@ -387,9 +387,7 @@ def checkpoint(
     say(f"checkpoint {chosen.number}: {chosen.checkpoint}")
     say(f"{len(own)} of the phase's {there} functions are yours, the others the project's")
     for task in checkpoints.changed_functions(workspace, chosen):
-        say(
-            f"{task.function} was changed after it had passed: the project's takes its place until {task.id} passes again"
-        )
+        say(f"{task.function} was changed after its pass: the project's takes its place until {task.id} passes again")
     say("")
     verdict, counts = checkpoints.grade_checkpoint(workspace, chosen, own)
     show_verdict(verdict, workspace, None)

@@ -195,6 +195,10 @@ CROSS_ENTROPY_BACKWARD_MISTAKES = [
         lambda z, labels: softmax_of(z) / len(z) - one_hot(labels, z.shape[1]) if len(z) > 1 else None,
     ),
     Mistake(
+        "the 1 is divided by the batch, and softmax is not: subtract first, then divide all",
+        lambda z, labels: softmax_of(z) - one_hot(labels, z.shape[1]) / len(z) if len(z) > 1 else None,
+    ),
+    Mistake(
         "divided by batch times classes: the loss is the mean over the rows alone",
         lambda z, labels: cross_entropy_slopes(z, labels) / z.shape[1] if z.shape[1] > 1 else None,
     ),

@@ -202,6 +202,8 @@ def adam_steps(
     squared: bool = True,
     decoupled: bool = False,
     remembered: bool = True,
+    kept_corrected: bool = False,
+    root_first: bool = False,
     **changed: Any,
 ) -> dict[str, Any]:
     """Steps of Adam. The switches make known mistakes:
@@ -214,6 +216,8 @@ def adam_steps(
     squared         the second moment is one of plain gradients
     decoupled       the decay is not part of the gradient
     remembered      the moments begin at 0 in every step
+    kept_corrected  the corrected moments are kept in the place of the moments
+    root_first      the root is taken before the correction
     """
     settings = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0, **given.settings, **changed}
     beta1, beta2, epsilon, decay = (settings[name] for name in ("beta1", "beta2", "epsilon", "weight_decay"))
@@ -228,7 +232,9 @@ def adam_steps(
             first = m / (1 - beta1 ** (t + late)) if corrected[0] else m
             second = v / (1 - beta2 ** (t + late)) if corrected[1] else v
             with np.errstate(all="ignore"):
-                under = np.sqrt(second + epsilon) if inside else (np.sqrt(second) if root else second) + epsilon
+                second = np.sqrt(v) / (1 - beta2 ** (t + late)) if root_first else np.sqrt(second) if root else second
+                under = np.sqrt(second**2 + epsilon) if inside else second + epsilon
+                m, v = (first, v / (1 - beta2**t)) if kept_corrected else (m, v)
                 p = p + sign * rate * (first / under + (decay * p if decoupled else 0))
         after[name], after[state_name("first_moment", name)], after[state_name("second_moment", name)] = p, m, v
     return after
@@ -259,6 +265,18 @@ ADAM_MISTAKES = mistakes_of(
         (
             "the moments begin at 0 in every step: they have to be kept, in the arrays of self._state.buffers",
             lambda s: adam_steps(s, remembered=False),
+        ),
+        (
+            "the corrected moments are kept: correct copies, m / (1 - beta1^t), and leave m and v as they are",
+            lambda s: adam_steps(s, kept_corrected=True),
+        ),
+        (
+            "the root is taken before the correction: correct v first, and then take its root",
+            lambda s: adam_steps(s, root_first=True),
+        ),
+        (
+            "the betas have changed places: beta1 is for m, the mean of gradients, beta2 for v, that of their squares",
+            lambda s: adam_steps(s, beta1=s.settings.get("beta2", 0.999), beta2=s.settings.get("beta1", 0.9)),
         ),
         ("the weight decay is not used", lambda s: adam_steps(s, weight_decay=0.0)),
         (
