@@ -3,7 +3,7 @@
 An answer can be right once and wrong in the next call: it keeps the first x, the transpose of weights that change, or
 arrays by the size of the first batch. The check `again` makes its calls inside `repeating()`. There
 
-    handed(values)       an argument: the object that an earlier call got, with other numbers in it
+    handed(values)       an argument: in every other call the object that an earlier one got, with other numbers in it
     returned(result)     notes a result, to see at the end whether a later call has changed it
     same(key, make)      the object of the call before, such as a layer
     put(layer, ...)      gives it other weights: in place, and in every other call as new objects
@@ -14,7 +14,7 @@ Outside of it, each call gets new objects, and nothing is noted.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,8 @@ LEFT_BEHIND = (
 
 OVERWRITTEN = "each call makes its own result: one that is kept from call to call changes under its owner's hands"
 
+NOT_YOURS = "what a call has got belongs to the caller: a later call must not write into it"
+
 SHARED = "the caller may change one of the two later: the result consists of new {0}, not of those that came in"
 
 
@@ -40,44 +42,43 @@ class Repetition:
     """What the calls so far have got and returned. number: of the call that runs, from 1 on."""
 
     def __init__(self) -> None:
-        self.number = self._argument = 0
-        self._memory: dict[Any, Any] = {}
-        self._before: list[list[Any]] = []
+        self.number = self._place = 0
+        self._arguments: dict[Any, list[Any]] = {}
+        self._kept: dict[Any, Any] = {}
+        self._given: list[list[Any]] = []
         self._results: list[tuple[int, Any, Any]] = []
 
     def next_call(self) -> None:
-        self.number, self._argument = self.number + 1, 0
+        self.number += 1
+        self._place = 0
 
     def handed(self, values: np.ndarray, convert: Callable[[np.ndarray], Any]) -> Any:
-        self._argument += 1
-        key = (self._argument, values.shape, values.dtype)
-        if key not in self._memory:
-            self._memory[key] = convert(values)
-            self._before.append([key, None])
-        overwrite(self._memory[key], values)
-        next(each for each in self._before if each[0] == key)[1] = copy.deepcopy(self._memory[key])
-        return self._memory[key]
+        self._place += 1
+        key = (self._place, values.shape, values.dtype)
+        if self.number % 2 or key not in self._arguments:
+            self._arguments[key] = [convert(values), None]
+            self._given.append(self._arguments[key])
+        given = self._arguments[key]
+        overwrite(given[0], values)
+        given[1] = copy.deepcopy(given[0])
+        return given[0]
 
     def returned(self, result: Any) -> None:
-        mine, kind = _parts(result), "arrays" if isinstance(result, np.ndarray) else "lists"
-        for key, _ in self._before:
-            if _overlap(mine, _parts(self._memory[key])):
-                raise Entangled(f"the result shares memory with argument {key[0]}", cause=SHARED.format(kind))
+        own(result, [given for given, _ in self._given])
         self._results.append((self.number, result, copy.deepcopy(result)))
 
     def same(self, key: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._memory:
-            self._memory[key] = make()
-        return self._memory[key]
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     def compare(self, tally: Tally) -> None:
         """Raises Wrong if a later call has changed an earlier result, or one of the arguments."""
         for number, result, before in self._results:
             what = f"the result of call {number} has changed in a later call"
             tally.holds(equal(result, before), what, cause=OVERWRITTEN)
-        for key, before in self._before:
-            what = f"argument {key[0]} was changed after the call that it was for"
-            tally.holds(equal(self._memory[key], before), what, cause=LEFT_BEHIND)
+        for given, before in self._given:
+            tally.holds(equal(given, before), "an argument was changed after the call that it was for", cause=NOT_YOURS)
 
 
 _running: list[Repetition] = []
@@ -113,8 +114,16 @@ def handed(values: np.ndarray, convert: Callable[[np.ndarray], Any] = np.copy) -
     return _running[-1].handed(values, convert) if _running else convert(values)
 
 
-def returned(result: Any) -> None:
+def own(result: Any, arguments: Sequence[Any]) -> None:
+    """Raises Wrong if a result shares memory with one of these arguments."""
+    mine, kind = _parts(result), "arrays" if isinstance(result, np.ndarray) else "lists"
+    if any(_overlap(mine, _parts(each)) for each in arguments):
+        raise Entangled("the result shares memory with an argument", cause=SHARED.format(kind))
+
+
+def returned(result: Any, arguments: Sequence[Any]) -> None:
     """Note what the learner's function has returned. Raises Wrong if it shares memory with an argument."""
+    own(result, arguments)
     if _running:
         _running[-1].returned(result)
 

@@ -188,7 +188,7 @@ def dense_backward() -> list[Check]:
         if not equal(layer.weights, weights.tolist()) or not equal(layer.bias, [0.5] * weights.shape[1]):
             cause = "backward only finds the gradients; moving the weights is the optimizer's task"
             raise Wrong("the layer's weights or bias were changed by backward", cause=cause)
-        other.backward((-grad).tolist())
+        other.backward((2 * grad).tolist())
         return {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
 
     return graded(
@@ -413,6 +413,9 @@ def network_step() -> list[Check]:
         if len(optimizer.gradients) != 1:
             cause = "optimizer.step(self.parameters, self.layer_gradients), once, after the way back"
             raise Wrong(f"_step calls the optimizer's step {len(optimizer.gradients)} times, and not once", cause=cause)
+        if not equal(made.parameters[-1], (given.parameters[-1] + 1.0).tolist()):
+            what = "what the optimizer moves are not this network's parameters"
+            raise Wrong(what, cause="optimizer.step(self.parameters, …): in every step those of the network itself")
         return {"the loss": loss, **parameters_by_name(optimizer.gradients[0])}
 
     def reference(given: Problem) -> dict[str, Any]:

@@ -285,7 +285,7 @@ def dense_backward() -> list[Check]:
             if getattr(layer, name) is not there:
                 raise Wrong(f"{name} is another array than before the call", cause=NEW_ARRAY.format(f"self.{name}"))
         unchanged(Tally(), (weights,), (layer.weights,), ("weights",))
-        other.backward(-grad)
+        other.backward(2 * grad)
         return {
             "grad_input": found[""],
             "grad_weights": of_weights,

@@ -169,7 +169,7 @@ def dense_forward() -> list[Check]:
         layer = layer_of(dense, weights, bias)
         x = handed(x)
         y = layer.forward(x)
-        returned(y)
+        returned(y, (x, weights, bias))
         another_layer(dense, layer, -x)
         if is_repeating() and not equal(layer._x, x):
             raise Wrong("Dense.forward does not remember x", cause="forward keeps x for backward, as self._x")

@@ -55,7 +55,7 @@ def on_lists(
             if old != new:
                 cause = f"make a new list, and leave {name} as it is: the caller still needs it"
                 raise Wrong(f"{name} was changed by the call", cause=cause)
-        returned(result)
+        returned(result, given)
         return result
 
     return call

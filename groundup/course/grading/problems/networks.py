@@ -69,11 +69,18 @@ class Problem:
 
 
 def problem(
-    rng: np.random.Generator, sizes: Sequence[int], batch: int = 4, dropout: bool = False, activation: str = "tanh"
+    rng: np.random.Generator,
+    sizes: Sequence[int],
+    batch: int = 4,
+    dropout: bool = False,
+    activation: str = "tanh",
+    size: float = 1.0,
 ) -> Problem:
     """A random network and batch. With dropout its masks hold 0 and 2."""
     parameters = [
-        array for m, n in pairwise(sizes) for array in (rng.standard_normal((m, n)), 0.5 * rng.standard_normal(n))
+        size * array
+        for m, n in pairwise(sizes)
+        for array in (rng.standard_normal((m, n)), 0.5 * rng.standard_normal(n))
     ]
     masks = [2.0 * rng.integers(0, 2, (batch, n)) for n in sizes[1:-1]] if dropout else None
     x, y = rng.standard_normal((batch, sizes[0])), rng.integers(0, sizes[-1], batch)
@@ -88,9 +95,11 @@ NETWORKS: list[tuple[Any, ...]] = [
     ((3, 5, 4, 2), 6, True),
     ((3, 5, 4, 19), 5, True, "softmax"),
     ((2, 4, 3), 70, False, "relu"),
+    ((3, 4, 3), 4, False, "relu", 100.0),
 ]
-"""Layer sizes, batch, dropout, and the hidden activation if it is not tanh: ones, no hidden layer, narrow, deep. With
-softmax, each output of which depends on the whole row, it matters whether the mask or the derivative comes first."""
+"""Layer sizes, batch, dropout, the hidden activation if it is not tanh, and by what the parameters are multiplied:
+ones, no hidden layer, narrow, deep, far out. With softmax, each output of which depends on the whole row, it matters
+whether the mask or the derivative comes first."""
 
 BATCHES = [((3, 4, 3, 2), batch, True) for batch in (4, 9, 2, 4, 4)]
 """The same network with a larger and a smaller batch."""
