@@ -73,8 +73,16 @@ def with_own_work(made: list[Check], task: Task) -> list[Check]:
     return [Check("way", run) if check is ways[0] else check for check in made]
 
 
+STATIC = (
+    "a static variable is one for all calls, and for all threads that call at the same time: let it be local, or const"
+)
+
+
 def _in_c(task: Task) -> Callable[[Tally], None]:
     def look(tally: Tally) -> None:
+        body = text_of(task.file, task.function).partition("{")[2]
+        static = re.search(r"\bstatic\b(?!\s+const\b)", body)
+        tally.holds(not static, f"{task.function} has a static variable", cause=STATIC)
         declared = declared_functions()
         for name, through in named_in(task):
             by = f"{task.function} calls {name}" + (f", in {through}" if through else "")

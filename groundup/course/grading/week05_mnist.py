@@ -69,6 +69,8 @@ from groundup.course.grading.problems.optimizer_steps import (
     steps_case,
     steps_scale,
 )
+from shared.architectures import Architecture
+from shared.layers import Activate, BatchNorm, Dense
 
 
 def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
@@ -228,6 +230,14 @@ def network_backward() -> list[Check]:
         what, cause = "dL/dx of the first layer is computed all the same", "Dense.backward takes needs_grad_input, too"
         tally.holds(len(returned) == 1 and returned[0] is None, what, cause=cause)
         tally.holds(walked(network, given, False) is None, "needs_grad_input=False: something came back", cause=cause)
+        normalised = Architecture((2,), (BatchNorm(), Dense(3), Activate("tanh"), Dense(2)))
+        case, networks = "the gradients of a network that begins with a batch normalisation", []
+        tally.trying(case)
+        for floor in (stage(), floor_below()):
+            networks.append(floor.network.Network(normalised, seed=1, dtype="float64"))
+        mine, right = (each.gradients([[1.0, 2.0], [3.0, -1.0], [0.5, 1.0]], [0, 1, 1]) for each in networks)
+        for got, expected in zip(mine, right, strict=True):
+            tally.equal(got, expected, case=case, terms=256, scale=10.0)
 
     added = "the gradient of the batch before is still in it: gradients are replaced, not added up"
     return graded(backward_exercise(call, [Mistake(added, _added, "dL/dW1")], way))

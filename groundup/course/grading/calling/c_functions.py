@@ -22,7 +22,7 @@ from shared.numbers import two_digits
 
 library: Any = load_part("stage3_c", "library")
 
-SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 300), (300, 3), (65_537, 1), (1, 65_537)]
+SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 300), (300, 3), (65_537, 2), (1, 65_537)]
 """(rows, columns). 300 and 65,537 are more than fits an array of 256 numbers, or an index of 8 or 16 bits."""
 
 

@@ -84,6 +84,7 @@ CROSS_ENTROPY_HAND = [
     ((np.array([[-FAR, -FAR]]), np.array([1])), LOG2),
     ((np.array([[-FAR, FAR, -FAR], [FAR, -FAR, -FAR]]), np.array([1, 0])), 0.0),
     ((np.array([[FAR, FAR], [-FAR, -FAR], [0.0, 0.0]]), np.array([0, 1, 0])), LOG2),
+    ((np.array([[-1e9, -1e9], [-1200.0, -1200.0]]), np.array([0, 1])), LOG2),
 ]
 
 
@@ -173,6 +174,7 @@ CROSS_ENTROPY_BACKWARD_HAND = [
     ((np.array([[-FAR, -FAR]]), np.array([0])), [[-0.5, 0.5]]),
     ((np.array([[-FAR, -FAR], [FAR, FAR]]), np.array([0, 1])), [[-0.25, 0.25], [0.25, -0.25]]),
     ((np.array([[-FAR, FAR]]), np.array([0])), [[-1.0, 1.0]]),
+    ((np.array([[-1e9, -1e9], [-1200.0, -1200.0]]), np.array([0, 1])), [[-0.25, 0.25], [0.25, -0.25]]),
 ]
 
 
