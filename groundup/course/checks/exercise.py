@@ -26,7 +26,7 @@ import numpy as np
 
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong
-from groundup.course.checks.mistakes import Mistake, alike, cause_of_ragged, likely_cause
+from groundup.course.checks.mistakes import EVERYWHERE, Mistake, alike, cause_of_ragged, likely_cause
 from groundup.course.checks.picture import picture
 from groundup.course.checks.results import Outputs, call_by_hand, numbers, outputs, shown
 from groundup.course.checks.speed import Speed, time_check
@@ -113,8 +113,8 @@ def checks_of(exercise: Exercise) -> list[Check]:
                     arguments=arguments,
                 )
             except Wrong as wrong:
-                if exercise.again and wrong.cause in {mistake.text for mistake in exercise.mistakes}:
-                    wrong.cause = only_cause(exercise, name, arguments, got.get(name))
+                if exercise.again and wrong.cause and got.get(name) is not None:
+                    wrong.cause = only_cause(exercise, name, wrong.cause, arguments, got[name])
                 wrong.by_hand = call_by_hand(exercise.show, arguments, value, got.get(name))
                 raise
 
@@ -179,10 +179,10 @@ def checks_of(exercise: Exercise) -> list[Check]:
 
     def again(tally: Tally) -> None:
         rng = np.random.default_rng(5)
+        drawn = (exercise.arguments(rng, size) for size in exercise.again)
+        known = [(arguments, outputs(exercise.reference(*arguments))) for arguments in drawn]
         with repeated.repeating() as calls:
-            for size in exercise.again:
-                arguments = exercise.arguments(rng, size)
-                expected = outputs(exercise.reference(*arguments))
+            for arguments, expected in [*known, *((given, outputs(result)) for given, result in exercise.hand)]:
                 calls.next_call()
                 try:
                     one(tally, arguments, expected)
@@ -215,25 +215,25 @@ def checks_of(exercise: Exercise) -> list[Check]:
     return [Check(each.name, _with_fresh(each.run, exercise.fresh), question) for each in made]
 
 
-def only_cause(exercise: Exercise, name: str, arguments: tuple[Any, ...], got: Any) -> str:
-    """The text of the one mistake that fits this result, and those of other cases as far as they are wrong; "" if
-    none does, or several do."""
+def only_cause(exercise: Exercise, name: str, cause: str, arguments: tuple[Any, ...], got: Any) -> str:
+    """The cause, if the results of other cases fit it, too, and no other mistake fits all of them; else ""."""
     rng = np.random.default_rng(8)
-    cases: list[tuple[Any, np.ndarray, Any]] = [(arguments, numbers(got), None)]
+    cases = [(arguments, numbers(got), False)]
     for other in [*(given for given, _ in exercise.hand), *(exercise.arguments(rng, exercise.typical) for _ in "ab")]:
         with suppress(Exception), repeated.alone(), np.errstate(all="ignore"):
             copies = (each.copy() if isinstance(each, np.ndarray) else each for each in other)
             result, right = (
                 numbers(outputs(each)[name]) for each in (exercise.call(*copies), exercise.reference(*other))
             )
-            cases.append((other, result, right))
+            cases.append((other, result, alike(result, right)))
     mine = [mistake for mistake in exercise.mistakes if mistake.output == name]
+    if cause not in {mistake.text for mistake in mine}:  # a general one, of results that are all zeros or so many times
+        return "" if cause.startswith(EVERYWHERE) and any(is_right for _, _, is_right in cases) else cause
     fitting = {mistake.text for mistake in mine if mistake.result(*arguments) is not None}
-    wrong = [(other, result) for other, result, right in cases if right is None or not alike(result, right)]
-    for tried in (wrong, [(other, result) for other, result, _ in cases]):
-        for other, result in tried:
-            if len(fitting) > 1 or tried is wrong:  # right ones tell causes apart that fit all wrong ones
-                fitting &= {mistake.text for mistake in mine if mistake.fits(result, other)}
+    for other, result, is_right in cases:
+        if is_right and not any(isinstance(each, np.ndarray) for each in other):
+            continue  # a function of one number may be wrong on one side of 0
+        fitting &= {mistake.text for mistake in mine if mistake.fits(result, other)}
     return fitting.pop() if len(fitting) == 1 else ""
 
 

@@ -78,6 +78,10 @@ def cause_of_ragged(rows: Any) -> str:
 COMPUTED = "inf - inf, inf / inf or 0 / 0: was exp taken of a large number, or a number divided by a sum of zeros?"
 
 
+EVERYWHERE = ("every number is 0", "everything is")
+"""The beginnings of the general causes that would show in every case."""
+
+
 def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
     if got.shape != expected.shape:
         if expected.ndim == 2 and got.shape == expected.shape[::-1]:
@@ -112,7 +116,7 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
     if expected.size < 2 or not np.isfinite(got).all() or not np.isfinite(expected).all() or sizes.max() == 0:
         return ""
     factor = float(got.flat[sizes.argmax()] / expected.flat[sizes.argmax()])
-    if factor == 0 or not alike(got, factor * expected) or alike(got, expected):
+    if factor <= 0 or not alike(got, factor * expected) or alike(got, expected):
         return ""
     whole = round(factor) if abs(factor) >= 1 else round(1 / factor)
     if abs(factor) >= 1 and abs(factor - whole) < 1e-3 * abs(factor):

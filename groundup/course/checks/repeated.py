@@ -123,8 +123,8 @@ def own(result: Any, arguments: Sequence[Any]) -> None:
 
 def returned(result: Any, arguments: Sequence[Any]) -> None:
     """Note what the learner's function has returned. Raises Wrong if it shares memory with an argument."""
-    own(result, arguments)
     if _running:
+        own(result, arguments)
         _running[-1].returned(result)
 
 

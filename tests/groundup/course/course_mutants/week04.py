@@ -100,7 +100,7 @@ MUTANTS = [
         "values",
         "did not return out",
     ),
-    Mutant("4.1", "range(a.shape[1])", "range(len(a))", "values", "the last product is left out"),
+    Mutant("4.1", "range(a.shape[1])", "range(len(a))", "values", "wrong at index"),
     Mutant("4.1", "out += product", "out -= product", "values", "wrong sign"),
     Mutant(
         "4.1", "    out[...] = 0\n", "    out[...] = 0\n    a = a.astype(np.float32)\n", "agreement", "nearly right"
