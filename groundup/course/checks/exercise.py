@@ -189,11 +189,13 @@ def checks_of(exercise: Exercise) -> list[Check]:
                 except repeated.Entangled:
                     raise
                 except Exception as error:
-                    if calls.number == 1 or not _is_right_alone(one, arguments, expected):
+                    if calls.number == 1:
                         raise
                     told = error if isinstance(error, Wrong) else Wrong(f"{type(error).__name__}: {error}")
                     told.what = f"call {calls.number} on the same objects: {told.what}"
-                    told.cause = repeated.LEFT_BEHIND
+                    if _is_right_alone(one, arguments, expected):
+                        told.cause = repeated.LEFT_BEHIND
+                    told.cause = told.cause or repeated.MAY_BE_LEFT
                     raise told from error
             calls.compare(tally)
 

@@ -22,12 +22,15 @@ import numpy as np
 
 from groundup.course.checks.check import Tally, Wrong
 
-LEFT_BEHIND = (
-    "alone, the same call is right: so an earlier call has left something behind. Is a value kept that changes between "
-    "calls, such as x, the weights, or an array as large as the first batch?"
-)
+_KEPT = "Is a value kept that changes between calls, such as x, the weights, or an array as large as the first batch?"
+
+LEFT_BEHIND = f"alone, the same call is right: so an earlier call has left something behind. {_KEPT}"
+
+MAY_BE_LEFT = f"a first call with such numbers was right: has an earlier call left something behind? {_KEPT}"
 
 OVERWRITTEN = "each call makes its own result: one that is kept from call to call changes under its owner's hands"
+
+CHANGED_LATER = "an argument was changed after the call that it was for"
 
 NOT_YOURS = "what a call has got belongs to the caller: a later call must not write into it"
 
@@ -35,7 +38,7 @@ SHARED = "the caller may change one of the two later: the result consists of new
 
 
 class Entangled(Wrong):
-    """A result that is not the caller's own."""
+    """A result that is not the caller's own, or an argument that a later call has changed."""
 
 
 class Repetition:
@@ -59,6 +62,8 @@ class Repetition:
             self._arguments[key] = [convert(values), None]
             self._given.append(self._arguments[key])
         given = self._arguments[key]
+        if given[1] is not None and not equal(*given):
+            raise Entangled(CHANGED_LATER, cause=NOT_YOURS)
         overwrite(given[0], values)
         given[1] = copy.deepcopy(given[0])
         return given[0]
@@ -78,7 +83,7 @@ class Repetition:
             what = f"the result of call {number} has changed in a later call"
             tally.holds(equal(result, before), what, cause=OVERWRITTEN)
         for given, before in self._given:
-            tally.holds(equal(given, before), "an argument was changed after the call that it was for", cause=NOT_YOURS)
+            tally.holds(equal(given, before), CHANGED_LATER, cause=NOT_YOURS)
 
 
 _running: list[Repetition] = []

@@ -215,4 +215,111 @@ MUTANTS = [
         "values",
         "products with 0 are left out",
     ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # reads one past
+        "6.1",
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : grad_output[i];",
+        "    volatile real past = z[rows * columns];\n"
+        "    (void)past;\n"
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : "
+        "grad_output[i];",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # 16 bit total
+        "6.1",
+        "i < rows * columns",
+        "i < (size_t)(unsigned short)(rows * columns)",
+        "sizes",
+        "not every element is written: the first that",
+    ),
+    Mutant(  # static copy
+        "6.1",
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : grad_output[i];",
+        "    static real last;\n"
+        "    for (size_t i = 0; i < rows * columns; i++) { last = grad_output[i]; grad_z[i] = "
+        "z[i] <= 0 ? 0 : last; }",
+        "way",
+        "a static variable is one for all calls, and",
+    ),
+    Mutant(  # reads before
+        "6.2",
+        "    for (size_t i = 0; i < rows; i++) {\n        for (size_t j = 0; j < columns; j++) values",
+        "    volatile real before = bias[-1];\n"
+        "    (void)before;\n"
+        "    for (size_t i = 0; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) values",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # nan bias
+        "6.2",
+        "values[i * columns + j] += bias[j]",
+        "values[i * columns + j] += bias[j] == bias[j] ? bias[j] : 0",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # read row past
+        "6.3",
+        "for (size_t i = 1; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];",
+        "for (size_t i = 1; i <= rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += i < rows ? values[i * columns "
+        "+ j] : 0 * values[i * columns + j];",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # rows 16 bits
+        "6.3",
+        "i < rows",
+        "i < (rows & 0xffff)",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # static sum
+        "6.4",
+        "real sum = 0;",
+        "static real sum;\n            sum = 0;",
+        "shape",
+        "static and global variables are shared by all",
+    ),
+    Mutant(  # leak2
+        "6.4",
+        "    for (size_t i = 0; i < m; i++) {\n        for (size_t j = 0; j < n; j++) {",
+        "    extern void *malloc(size_t);\n"
+        "    volatile real *row = malloc(k * sizeof(real));\n"
+        "    row[0] = 0;\n"
+        "    for (size_t i = 0; i < m; i++) {\n"
+        "        for (size_t j = 0; j < n; j++) {",
+        "again",
+        "what malloc gives must go back, on every way",
+    ),
+    Mutant(  # past read
+        "6.4",
+        "sum += a[i * k + p] * b[p * n + j];",
+        "sum += a[i * k + p] * b[p * n + j];\n            volatile real past = b[k * n + j];\n            (void)past;",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # max from -1e6
+        "6.5",
+        "real largest = z[0];",
+        "real largest = (real)-1e6;",
+        "values",
+        "not every element is written: the first that",
+    ),
+    Mutant(  # static largest
+        "6.5",
+        "real largest = z[0];",
+        "static real largest;\n        largest = z[0];",
+        "shape",
+        "static and global variables are shared by all",
+    ),
+    Mutant(  # max first 16
+        "6.5",
+        "size_t j = 1; j < columns",
+        "size_t j = 1; j < columns && j < 16",
+        "sizes",
+        "not every element is written: the first that",
+    ),
 ]

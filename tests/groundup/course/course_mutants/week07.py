@@ -248,4 +248,118 @@ MUTANTS = [
         "values",
         "grad of softmax_cross_entropy_fused",
     ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # strided j
+        "7.1",
+        "for (size_t j = 0; j < n; j++) c[i * n + j] += factor * b[p * n + j]",
+        "for (size_t s = 0; s < 7; s++) for (size_t j = s; j < n; j += 7) c[i * n + j] += factor * b[p * n + j]",
+        "way",
+        "the innermost loop is the one over j: with",
+    ),
+    Mutant(  # reads past
+        "7.1",
+        "const real factor = a[i * k + p];",
+        "const real factor = a[i * k + p];\n"
+        "            volatile real next = a[i * k + p + 1];\n"
+        "            (void)next;",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # leak
+        "7.2",
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;",
+        "    extern void *malloc(size_t);\n"
+        "    volatile real *panel = malloc(DEPTH * sizeof(real));\n"
+        "    panel[0] = 0;\n"
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;",
+        "again",
+        "what malloc gives must go back, on every way",
+    ),
+    Mutant(  # p innermost
+        "7.2",
+        "for (size_t p = p0; p < p1; p++) {\n"
+        "                    const real factor = a[i * k + p];\n"
+        "                    NO_SIMD_LOOP\n"
+        "                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n "
+        "+ j];",
+        "for (size_t j = j0; j < j1; j++) {\n"
+        "                    NO_SIMD_LOOP\n"
+        "                    for (size_t p = p0; p < p1; p++) c[i * n + j] += a[i * k + p] * "
+        "b[p * n + j];",
+        "way",
+        "the innermost loop is the one over j: with",
+    ),
+    Mutant(  # float total
+        "7.3",
+        "    double total = 0;\n"
+        "    for (size_t i = 0; i < rows; i++, logits += columns, grad += columns) {\n"
+        "        const real largest = largest_of(columns, logits);\n"
+        "        real sum = 0;\n"
+        "        for (size_t j = 0; j < columns; j++) {\n"
+        "            grad[j] = REAL_FUNCTION(exp)(logits[j] - largest);\n"
+        "            sum += grad[j];\n"
+        "        }\n"
+        "        total += (double)(REAL_FUNCTION(log)(sum) - (logits[labels[i]] - largest));\n"
+        "        grad[labels[i]] -= sum; /* e / sum - 1 = (e - sum) / sum */\n"
+        "        for (size_t j = 0; j < columns; j++) grad[j] = grad[j] / sum / (real)rows;\n"
+        "    }\n"
+        "    return total / (double)rows;\n",
+        "    real total = 0;\n"
+        "    for (size_t i = 0; i < rows; i++, logits += columns, grad += columns) {\n"
+        "        const real largest = largest_of(columns, logits);\n"
+        "        real sum = 0;\n"
+        "        for (size_t j = 0; j < columns; j++) {\n"
+        "            grad[j] = REAL_FUNCTION(exp)(logits[j] - largest);\n"
+        "            sum += grad[j];\n"
+        "        }\n"
+        "        total += REAL_FUNCTION(log)(sum) - (logits[labels[i]] - largest);\n"
+        "        grad[labels[i]] -= sum; /* e / sum - 1 = (e - sum) / sum */\n"
+        "        for (size_t j = 0; j < columns; j++) grad[j] = grad[j] / sum / (real)rows;\n"
+        "    }\n"
+        "    return (double)total / (double)rows;\n",
+        "types",
+        "the losses of the rows are added up in",
+    ),
+    Mutant(  # labels reads one past
+        "7.3",
+        "grad[labels[i]] -= sum;",
+        "volatile int64_t next = labels[i + 1];\n        (void)next;\n        grad[labels[i]] -= sum;",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # nan loss 0
+        "7.3",
+        "return total / (double)rows;",
+        "return total == total ? total / (double)rows : 0;",
+        "sizes",
+        "_fused of logits (4, 5): wrong",
+    ),
+    Mutant(  # double
+        "7.4",
+        "rate * (nesterov ? slope + keep * velocity[i] : velocity[i])",
+        "(real)(learning_rate * (double)(nesterov ? slope + keep * velocity[i] : velocity[i]))",
+        "way",
+        "a double drags the whole line into double,",
+    ),
+    Mutant(  # skip zero g
+        "7.4",
+        "        const real slope = slope_of(g[i], p[i], decay);\n        velocity",
+        "        if (g[i] == 0) continue;\n        const real slope = slope_of(g[i], p[i], decay);\n        velocity",
+        "agreement",
+        "wrong at index",
+    ),
+    Mutant(  # static keep
+        "7.4",
+        "    for (size_t i = 0; i < size; i++) {\n",
+        "    static size_t steps;\n    steps++;\n    for (size_t i = 0; i < size; i++) {\n",
+        "values",
+        "static and global variables are shared by all",
+    ),
+    Mutant(  # static
+        "7.5",
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;",
+        "    static size_t calls;\n    calls += 1;\n    for (size_t i = 0; i < m * n; i++) c[i] = 0;",
+        "shape",
+        "static and global variables are shared by all",
+    ),
 ]
