@@ -45,7 +45,8 @@ class Exercise:
         twice, with a larger and a smaller one in between. Objects that live longer than a call come from
         checks/repeated.py; a call that fails there and is right alone has something left over from an earlier one
     factors: by which all float arguments are multiplied, in turn, for further calls with numbers far out, or tiny
-    special: the places of arguments in which one number at a time is NaN or infinite; infinite: False for NaN alone
+    special: the places of the arguments in which one number at a time is NaN or infinite; None for all arrays of
+        floats; infinite: False for NaN alone
     gradient, memory, types, way: the checks of these names, None where the task has none; speed: the limit for `speed`
     shapes: wrong shapes of a result that tell their cause, {shape: cause}, from the arguments; for the check `shape`
     dtype, terms, scale: of the comparison, as shared.checks.tolerance has them; terms and scale are functions of the
@@ -63,8 +64,8 @@ class Exercise:
     typical: Any
     sizes: Sequence[Any]
     again: Sequence[Any] = ()
-    factors: Sequence[float] = ()
-    special: Sequence[int] = ()
+    factors: Sequence[float] = (1e4, 1e-6)
+    special: Sequence[int] | None = None
     infinite: bool = True
     gradient: Callable[[Tally], None] | None = None
     dtype: str = "float64"
@@ -169,10 +170,10 @@ def checks_of(exercise: Exercise) -> list[Check]:
         for size in exercise.sizes:
             arguments = exercise.arguments(rng, size)
             one(tally, arguments, outputs(exercise.reference(*arguments)))
-        for factor in exercise.factors:
+        for factor in exercise.factors if exercise.again else ():
             arguments = tuple(_times(each, factor) for each in exercise.arguments(rng, exercise.typical))
             one(tally, arguments, outputs(exercise.reference(*arguments)))
-        for arguments in _with_special_numbers(exercise, rng):
+        for arguments in _with_special_numbers(exercise, rng) if exercise.again else ():
             with np.errstate(all="ignore"):
                 expected = outputs(exercise.reference(*arguments))
             one(tally, arguments, expected)
@@ -256,8 +257,9 @@ def _times(value: Any, factor: float) -> Any:
 
 def _with_special_numbers(exercise: Exercise, rng: np.random.Generator) -> Iterator[tuple[Any, ...]]:
     """Arguments of the typical size with NaN in each place of the special ones in turn, and an infinity in some."""
-    for argument in exercise.special:
-        arguments = exercise.arguments(rng, exercise.typical)
+    arguments = exercise.arguments(rng, exercise.typical)
+    floats = [i for i, each in enumerate(arguments) if isinstance(each, np.ndarray) and each.dtype.kind == "f"]
+    for argument in floats if exercise.special is None else exercise.special:
         size = np.size(arguments[argument])
         infinities = [(place, sign * np.inf) for place in {0, size // 2, size - 1} for sign in (1, -1)]
         for place, value in [(place, np.nan) for place in range(size)] + infinities * exercise.infinite:

@@ -135,8 +135,6 @@ def softmax_cross_entropy() -> list[Check]:
         arguments=labelled,
         typical=(4, 3),
         sizes=SHAPES,
-        factors=(1e4, 1e-6),
-        special=(0,),
         terms=lambda z, labels: z.size + 16,
         scale=loss_scale,
         mistakes=[
@@ -185,8 +183,6 @@ def softmax_cross_entropy_backward() -> list[Check]:
         arguments=labelled,
         typical=(4, 3),
         sizes=SHAPES,
-        factors=(1e4, 1e-6),
-        special=(0,),
         gradient=cross_entropy_gradient(call),
         terms=lambda z, labels: z.shape[1] + 16,
         scale=slopes_scale,

@@ -71,7 +71,6 @@ def relu_backward() -> list[Check]:
             arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
             typical=(4, 6),
             sizes=SHAPES,
-            factors=(1e4, 1e-6),
             special=(0,),
             gradient=gradient_check(
                 lambda z: float(np.sum(np.maximum(z, 0) * weights)),
@@ -117,8 +116,6 @@ def add_bias() -> list[Check]:
             arguments=lambda rng, size: (rng.standard_normal(size[1]), matrix(rng, size)),
             typical=(4, 4),
             sizes=SHAPES,
-            factors=(1e4, 1e-6),
-            special=(0, 1),
             mistakes=[
                 Mistake(
                     "only the first row has its bias: does the index move on to row i, at i * columns?",
@@ -178,8 +175,6 @@ def column_sums() -> list[Check]:
             arguments=lambda rng, size: (matrix(rng, size),),
             typical=(5, 5),
             sizes=SHAPES,
-            factors=(1e4, 1e-6),
-            special=(0,),
             terms=lambda values: len(values),
             scale=lambda values: np.abs(values).sum(axis=0),
             mistakes=[
@@ -247,8 +242,6 @@ def softmax() -> list[Check]:
             arguments=softmax_arguments,
             typical=(4, 4),
             sizes=SHAPES,
-            factors=(1e4, 1e-6),
-            special=(0,),
             terms=lambda z: z.shape[1] + 16,
             scale=softmax_scale,
             mistakes=[

@@ -22,7 +22,6 @@ from groundup.course.grading.calling.c_functions import (
     faster,
     graded,
     numpy_floor,
-    quietly,
 )
 from groundup.course.grading.calling.c_trace import (
     Accesses,
@@ -36,12 +35,26 @@ from groundup.course.grading.own_work import text_of, words_of
 from groundup.course.grading.problems.activations import FAR, LOG2, rows_far_apart
 from groundup.course.grading.problems.c_products import factors, product
 from groundup.course.grading.problems.cross_entropy import (
+    CROSS_ENTROPY_BACKWARD_MISTAKES,
+    CROSS_ENTROPY_MISTAKES,
     LOSS_MAXIMUM_MISTAKES,
     SLOPE_MAXIMUM_MISTAKES,
     labelled,
     loss_scale,
+    naive_logarithm,
     one_hot,
     slopes_scale,
+)
+from groundup.course.grading.problems.optimizer_steps import (
+    SGD_ALL,
+    SGD_HAND,
+    SGD_SIZES,
+    Steps,
+    sgd_mistakes,
+    sgd_steps,
+    state_name,
+    steps_case,
+    steps_scale,
 )
 from shared.numbers import two_digits
 
@@ -64,9 +77,6 @@ def softmax_cross_entropy_fused() -> list[Check]:
 
     def sums(logits: np.ndarray) -> np.ndarray:
         return np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
-
-    def right(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return (softmax_of(logits) - one_hot(labels, logits.shape[1])) / len(logits)
 
     def traced() -> tuple[Any, ...]:
         logits = rows_far_apart(np.random.default_rng(4), (40, 50))
@@ -97,7 +107,6 @@ def softmax_cross_entropy_fused() -> list[Check]:
         cause = "the losses of the rows are added up in double, for a float has some 7 digits: double total = 0"
         tally.holds(abs(got - right) < 1e-3, f"{case}: wrong", expected=f"{right:.2f}", got=f"{got:.2f}", cause=cause)
 
-    batch = "forgot the batch: the loss is the mean over its rows"
     fixed = np.array([2, 0, 1])
     three = np.log(3.0)
     return graded(
@@ -126,8 +135,6 @@ def softmax_cross_entropy_fused() -> list[Check]:
             arguments=labelled,
             typical=(4, 5),
             sizes=SHAPES,
-            factors=(1e4, 1e-6),
-            special=(0,),
             terms=lambda logits, labels: logits.size + 16,
             way=order_of_accesses(name, ["losses.c", "activations.c"], traced, judge),
             types=added_in_double,
@@ -137,54 +144,14 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 lambda logits: call(logits, fixed)["grad"],
                 lambda rng: rng.standard_normal((3, 4)),
                 "the loss of logits (3, 4)",
-                mistakes=[
-                    Mistake(
-                        f"{batch}, so its gradient is divided by their number, too",
-                        lambda logits: 3 * right(logits, fixed),
-                    )
-                ],
             ),
             mistakes=[
-                *(replace(each, output="loss") for each in LOSS_MAXIMUM_MISTAKES),
-                *(replace(each, output="grad") for each in SLOPE_MAXIMUM_MISTAKES),
-                Mistake(f"{batch}, not their sum", lambda z, y: len(z) * reference(z, y)["loss"], "loss"),
-                Mistake(f"{batch}, not over all elements", lambda z, y: reference(z, y)["loss"] / z.shape[1], "loss"),
-                Mistake("wrong sign: it is minus the logarithm", lambda z, y: -reference(z, y)["loss"], "loss"),
-                Mistake(
-                    "exp overflows: subtract the row's largest from each logit first",
-                    lambda z, y: quietly(lambda: np.mean(np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y])),
-                    "loss",
-                ),
-                Mistake(
-                    "the largest was subtracted in the exponentials only: it has to be subtracted from the "
-                    "label's logit, too",
-                    lambda z, y: np.mean(np.log(sums(z)[:, 0]) - z[np.arange(len(y)), y]),
-                    "loss",
-                ),
-                Mistake(
-                    "the largest was subtracted from the label's logit only: it has to be subtracted in "
-                    "the exponentials, too",
-                    lambda z, y: reference(z, y)["loss"] + np.mean(z.max(axis=1)),
-                    "loss",
-                ),
-                Mistake(
-                    f"{batch}, so its gradient is divided by their number, too",
-                    lambda z, y: len(z) * right(z, y),
-                    "grad",
-                ),
-                Mistake(
-                    "that is softmax / batch: subtract 1 at the label before the division",
-                    lambda z, y: softmax_of(z) / len(z),
-                    "grad",
-                ),
+                *(replace(each, output="loss") for each in (*LOSS_MAXIMUM_MISTAKES, *CROSS_ENTROPY_MISTAKES)),
+                *(replace(each, output="grad") for each in (*SLOPE_MAXIMUM_MISTAKES, *CROSS_ENTROPY_BACKWARD_MISTAKES)),
+                Mistake("exp overflows: subtract the row's largest from each logit first", naive_logarithm, "loss"),
                 Mistake(
                     "1 was taken off before the division by the sum: e / sum - 1 = (e - sum) / sum",
                     lambda z, y: (softmax_of(z) - one_hot(y, z.shape[1]) / sums(z)) / len(z),
-                    "grad",
-                ),
-                Mistake(
-                    "1 was taken off after the division by the batch: (softmax - 1) / batch",
-                    lambda z, y: softmax_of(z) / len(z) - one_hot(y, z.shape[1]),
                     "grad",
                 ),
             ],
@@ -193,52 +160,22 @@ def softmax_cross_entropy_fused() -> list[Check]:
 
 
 def sgd() -> list[Check]:
-    """Two steps in place, with and without momentum."""
-    function, optimizer = c_function("sgd"), numpy_floor().optimizers.SGD
+    """Some steps in place, with and without momentum."""
+    function = c_function("sgd")
 
-    def call(p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float) -> Any:
-        velocity = np.zeros_like(p)
-        for g in gradients:
-            memory = changed("velocity", velocity) if momentum else None
-            arguments = (changed("p", p), read("g", g), memory, rate, momentum, int(nesterov), decay)
-            got = fenced_arrays.run("sgd", function, p.size, *arguments)
-            p, velocity = got["p"], got.get("velocity", velocity)
-        return {"p": p, "velocity": velocity} if momentum else {"p": p}
-
-    def reference(
-        p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float
-    ) -> Any:
-        stepper, p = optimizer(rate, momentum, nesterov, decay), p.copy()
-        for g in gradients:
-            stepper.step([p], [g])
-        return {"p": p, "velocity": stepper.state()["buffers"]["velocity"][0]} if momentum else {"p": p}
-
-    def mistake(text: str, velocity: Any, step: Any, slope: Any = lambda g, p, decay: g + decay * p) -> list[Mistake]:
-        """The result of another velocity(v, s, momentum) or step(v, before, s, momentum)."""
-
-        def wrong(
-            p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float
-        ) -> Any:
-            p, v = p.copy(), np.zeros_like(p)
-            for g in gradients:
-                s, before = slope(g, p, decay), v
-                v = velocity(v, s, momentum) if momentum else s
-                p = p - rate * step(v, before, s, momentum, nesterov)
-            return {"p": p, "velocity": v}
-
-        return [Mistake(text, lambda *given, name=name: wrong(*given).get(name), name) for name in ("p", "velocity")]
-
-    def torch_velocity(v: Any, s: Any, momentum: float) -> Any:
-        return momentum * v + s
-
-    def torch_step(v: Any, before: Any, s: Any, momentum: float, nesterov: bool) -> Any:
-        return s + momentum * v if nesterov and momentum else v
-
-    def arguments(rng: np.random.Generator, case: tuple[int, float, bool, float]) -> tuple[Any, ...]:
-        size, momentum, nesterov, decay = case
-        gradients = rng.standard_normal((2, size))
-        gradients[1, ::2] = 0  # and still the velocity moves on
-        return rng.standard_normal(size), gradients, 0.1, momentum, nesterov, decay
+    def call(given: Steps) -> dict[str, Any]:
+        settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **given.settings}
+        momentum, nesterov, decay = settings["momentum"], int(settings["nesterov"]), settings["weight_decay"]
+        after: dict[str, Any] = {}
+        for k, (name, p) in enumerate((("weights", given.weights), ("bias", given.bias))):
+            velocity = np.zeros_like(p)
+            for gradients, rate in zip(given.gradients, given.rates, strict=True):
+                memory = changed("velocity", velocity) if momentum else None
+                arguments = (changed("p", p), read("g", gradients[k]), memory, rate, momentum, nesterov, decay)
+                got = fenced_arrays.run("sgd", function, p.size, *arguments)
+                p, velocity = got["p"], got.get("velocity", velocity)
+            after |= {name: p} | ({state_name("velocity", name): velocity} if momentum else {})
+        return after
 
     def traced() -> tuple[Any, ...]:
         p, g, velocity = np.random.default_rng(4).standard_normal((3, 2000))
@@ -270,83 +207,19 @@ def sgd() -> list[Check]:
         alike(tally, f"p of {case}", got["p"], given - 0.1 * slopes, cause)
         alike(tally, f"velocity of {case}", got["velocity"], velocity, cause)
 
-    p, g = np.array([1.0, -2.0, 0.5]), np.array([[10.0, -20.0, 0.0], [10.0, -20.0, 0.0]])
     made = graded(
         Exercise(
             call=call,
             fresh=True,
-            reference=reference,
-            show=lambda p, gradients, rate, momentum, nesterov, decay: (
-                f"sgd, {len(gradients)} step{'s' if len(gradients) > 1 else ''} of {p.size} parameters, "
-                f"momentum={momentum:g}{', nesterov' if nesterov else ''}, weight_decay={decay:g}"
-            ),
-            hand=[
-                ((p, g[:1], 0.1, 0.0, False, 0.0), {"p": [0.0, 0.0, 0.5]}),
-                ((p, g[:1], 0.1, 0.0, False, 0.5), {"p": [-0.05, 0.1, 0.475]}),
-                ((p, g, 0.1, 0.5, False, 0.0), {"p": [-1.5, 3.0, 0.5], "velocity": [15.0, -30.0, 0.0]}),
-                ((p, g, 0.1, 0.5, True, 0.0), {"p": [-2.25, 4.5, 0.5], "velocity": [15.0, -30.0, 0.0]}),
-            ],
-            arguments=arguments,
+            reference=sgd_steps,
+            show=lambda given: f"sgd ({given})",
+            hand=SGD_HAND,
+            arguments=steps_case,
+            typical=((3, 2), SGD_ALL),
+            sizes=[*SGD_SIZES, ((1, 65_537), {}), ((1, 65_537), {"momentum": 0.9})],
+            scale=steps_scale,
+            mistakes=sgd_mistakes("nothing has changed: p[i] -= …"),
             way=order_of_accesses("sgd", ["optimizers.c"], traced, judge),
-            typical=(6, 0.9, True, 0.01),
-            factors=(1e4, 1e-6),
-            special=(0, 1),
-            infinite=False,
-            sizes=[
-                (65_537, 0.0, False, 0.0),
-                (65_537, 0.9, False, 0.0),
-                (1, 0.0, False, 0.0),
-                (7, 0.9, False, 0.1),
-                (31, 0.0, False, 0.1),
-                (64, 0.5, True, 0.0),
-                (97, 0.9, True, 0.1),
-            ],
-            mistakes=[
-                *mistake(
-                    "wrong sign: the parameters go against the gradient",
-                    torch_velocity,
-                    lambda *given: -torch_step(*given),
-                ),
-                *mistake("the weight decay is missing", torch_velocity, torch_step, lambda g, p, decay: g),
-                *mistake(
-                    "weight decay pulls towards 0: weight_decay * p is added to the gradient",
-                    torch_velocity,
-                    torch_step,
-                    lambda g, p, decay: g - decay * p,
-                ),
-                *mistake(
-                    "the step takes the velocity as it was before: update it first",
-                    torch_velocity,
-                    lambda v, before, s, momentum, nesterov: before if momentum else s,
-                ),
-                *mistake(
-                    "nesterov is left out: then the step is learning_rate * (g + momentum * v)",
-                    torch_velocity,
-                    lambda v, before, s, momentum, nesterov: v,
-                ),
-                *mistake(
-                    "nesterov lacks the gradient itself: the step is learning_rate * (g + momentum * v)",
-                    torch_velocity,
-                    lambda v, before, s, momentum, nesterov: momentum * v if nesterov else v,
-                ),
-                *mistake(
-                    "nesterov looks ahead with the new velocity, not with the old one",
-                    torch_velocity,
-                    lambda v, before, s, momentum, nesterov: s + momentum * before if nesterov else v,
-                ),
-                *mistake(
-                    "this velocity is a mean: here v = momentum * v + g, all of g",
-                    lambda v, s, momentum: momentum * v + (1 - momentum) * s,
-                    torch_step,
-                ),
-                *mistake("the velocity forgets: v = momentum * v + g", lambda v, s, momentum: s, torch_step),
-                *mistake("momentum 1, it seems: v = momentum * v + g", lambda v, s, momentum: v + s, torch_step),
-                *mistake(
-                    "the velocity is not used: p goes by learning_rate * v",
-                    torch_velocity,
-                    lambda v, before, s, momentum, nesterov: s,
-                ),
-            ],
         )
     )
     return and_then(made, "agreement", velocity_untouched)

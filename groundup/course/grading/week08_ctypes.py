@@ -239,8 +239,6 @@ def dense_forward() -> list[Check]:
             typical=(4, 4, 4),
             sizes=SIZES,
             again=AGAIN,
-            factors=(1e4, 1e-6),
-            special=(0, 1, 2),
             gradient=gradient_check(
                 lambda w: float(np.sum((x @ w) * grad)),
                 backward_finds_x,

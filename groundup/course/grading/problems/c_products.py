@@ -35,8 +35,6 @@ def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = 
         arguments=factors,
         typical=(4, 4, 4),
         sizes=[*SIZES, *sizes, *LONG],
-        factors=(1e4, 1e-6),
-        special=(0, 1),
         terms=lambda a, b: a.shape[1],
         scale=lambda a, b: np.abs(a) @ np.abs(b),
         mistakes=[*mistakes, *PRODUCT_MISTAKES],

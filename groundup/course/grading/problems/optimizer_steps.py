@@ -97,9 +97,9 @@ def sgd_steps(
     decay = decay_sign * settings["weight_decay"]
     after: dict[str, Any] = {}
     for k, (name, start) in enumerate((("weights", given.weights), ("bias", given.bias))):
-        p, v = start.copy(), np.zeros_like(start)
+        p, v = start.astype(np.float64), np.zeros(start.shape)
         for gradients, rate in zip(given.gradients, given.rates, strict=True):
-            g = gradients[k] + (0 if decoupled else decay * p)
+            g = gradients[k].astype(np.float64) + (0 if decoupled else decay * p)
             if momentum:
                 v = momentum * v + (rate if of_step else 1 - momentum if damped else 1.0) * g
                 g = (0 if behind else g) + momentum * v if nesterov else v

@@ -20,21 +20,21 @@ MUTANTS = [
     Mutant("7.2", "j0 < n;", "j0 + WIDTH <= n || j0 == 0;", "sizes", "the last block of columns is left out"),
     Mutant("7.2", "smaller(j0 + WIDTH, n)", "j0 + WIDTH", "shape", "writes past the end of c (2, 2)"),
     # 7.3 softmax_cross_entropy_fused
-    Mutant("7.3", " / sum / (real)rows", " / sum", "values", "so its gradient is divided by their number"),
-    Mutant("7.3", "total / (double)rows", "total", "values", "the mean over its rows, not their sum"),
+    Mutant("7.3", " / sum / (real)rows", " / sum", "values", "forgot the batch mean"),
+    Mutant("7.3", "total / (double)rows", "total", "values", "forgot the mean over the batch"),
     Mutant("7.3", "-= sum;", "-= 1;", "values", "e / sum - 1 = (e - sum) / sum"),
     Mutant("7.3", "grad[j] = REAL", "grad[j] += REAL", "shape", "write it with ="),
     # 7.4 sgd
     Mutant("7.4", "p[i] -= rate", "p[i] += rate", "values", "against the gradient"),
-    Mutant("7.4", "slope_of(g[i], p[i], decay);\n        v", "g[i];\n        v", "agreement", "decay is missing"),
+    Mutant("7.4", "slope_of(g[i], p[i], decay);\n        v", "g[i];\n        v", "agreement", "the weight decay is not used"),
     Mutant("7.4", "if (momentum == 0)", "if (momentum < 0)", "shape", "a read or write outside an array"),
-    Mutant("7.4", "keep * velocity[i] + slope", "keep * velocity[i] + (1 - keep) * slope", "values", "all of g"),
+    Mutant("7.4", "keep * velocity[i] + slope", "keep * velocity[i] + (1 - keep) * slope", "values", "is a sum, not a mean"),
     Mutant(
         "7.4",
         "const real slope = slope_of(g[i], p[i], decay);",
         "((real *)(uintptr_t)g)[i] += decay * p[i];\n        const real slope = g[i];",
         "agreement",
-        "changes g (6,), which it may only read",
+        "which it may only read",
     ),
     # 7.5 matmul_restrict
     Mutant("7.5", "c[i * n + j] += factor", "c[i * n + j] = factor", "values", "only the last product is kept"),
@@ -185,7 +185,7 @@ MUTANTS = [
     Mutant("7.3", "grad[labels[i]] -= sum;", "grad[i] -= sum;", "values", "wrong at index"),
     Mutant("7.3", "logits += columns, grad += columns", "logits += columns", "values", "not every element is written"),
     Mutant("7.3", "(log)(sum)", "(log)(sum + (real)1e-7)", "values", "a small one added"),
-    Mutant("7.3", "largest_of(columns, logits)", "logits[0]", "values", "subtract the row's largest from each logit"),
+    Mutant("7.3", "largest_of(columns, logits)", "logits[0]", "values", "loss of softmax_cross_entropy_fused"),
     Mutant(  # the exponentials twice
         "7.3",
         "            grad[j] = REAL_FUNCTION(exp)(logits[j] - largest);\n            sum += grad[j];\n        }",
@@ -217,7 +217,7 @@ MUTANTS = [
         "way",
         "goes over its arrays 2 times",
     ),
-    Mutant("7.4", "rate * slope_of(g[i], p[i], decay)", "rate * g[i]", "values", "the weight decay is missing"),
+    Mutant("7.4", "rate * slope_of(g[i], p[i], decay)", "rate * g[i]", "values", "the weight decay is not used"),
     Mutant("7.4", "if (momentum == 0)", "if (velocity == NULL)", "agreement", "it is the momentum that decides"),
     Mutant(
         "7.4",
