@@ -26,9 +26,17 @@ MUTANTS = [
     Mutant("7.3", "grad[j] = REAL", "grad[j] += REAL", "shape", "write it with ="),
     # 7.4 sgd
     Mutant("7.4", "p[i] -= rate", "p[i] += rate", "values", "against the gradient"),
-    Mutant("7.4", "slope_of(g[i], p[i], decay);\n        v", "g[i];\n        v", "agreement", "the weight decay is not used"),
+    Mutant(
+        "7.4",
+        "slope_of(g[i], p[i], decay);\n        v",
+        "g[i];\n        v",
+        "agreement",
+        "decay is not used",
+    ),
     Mutant("7.4", "if (momentum == 0)", "if (momentum < 0)", "shape", "a read or write outside an array"),
-    Mutant("7.4", "keep * velocity[i] + slope", "keep * velocity[i] + (1 - keep) * slope", "values", "is a sum, not a mean"),
+    Mutant(
+        "7.4", "keep * velocity[i] + slope", "keep * velocity[i] + (1 - keep) * slope", "values", "a sum, not a mean"
+    ),
     Mutant(
         "7.4",
         "const real slope = slope_of(g[i], p[i], decay);",
@@ -217,7 +225,7 @@ MUTANTS = [
         "way",
         "goes over its arrays 2 times",
     ),
-    Mutant("7.4", "rate * slope_of(g[i], p[i], decay)", "rate * g[i]", "values", "the weight decay is not used"),
+    Mutant("7.4", "rate * slope_of(g[i], p[i], decay)", "rate * g[i]", "values", "decay is not used"),
     Mutant("7.4", "if (momentum == 0)", "if (velocity == NULL)", "agreement", "it is the momentum that decides"),
     Mutant(
         "7.4",
