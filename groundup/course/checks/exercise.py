@@ -222,7 +222,10 @@ def only_cause(exercise: Exercise, name: str, cause: str, arguments: tuple[Any, 
     """The cause, if the results of other cases fit it, too, and no other mistake fits all of them; else ""."""
     rng = np.random.default_rng(8)
     cases = [(arguments, numbers(got), False)]
-    for other in [*(given for given, _ in exercise.hand), *(exercise.arguments(rng, exercise.typical) for _ in "ab")]:
+    for other in [
+        *(given for given, _ in exercise.hand),
+        *(exercise.arguments(rng, size) for size in (exercise.typical, *exercise.sizes[3:4])),
+    ]:
         with suppress(Exception), repeated.alone(), np.errstate(all="ignore"):
             copies = (each.copy() if isinstance(each, np.ndarray) else each for each in other)
             result, right = (
