@@ -16,8 +16,8 @@ MUTANTS = [
         "still reads down the columns of b",
     ),
     # 7.2 matmul_blocked
-    Mutant("7.2", "p0 < k;", "p0 + DEPTH <= k;", "values", "the last block of k is left out"),
-    Mutant("7.2", "j0 < n;", "j0 + WIDTH <= n || j0 == 0;", "sizes", "the last block of columns is left out"),
+    Mutant("7.2", "p0 < k;", "p0 + DEPTH <= k;", "values", "wrong at index"),
+    Mutant("7.2", "j0 < n;", "j0 + WIDTH <= n || j0 == 0;", "sizes", "wrong at index"),
     Mutant("7.2", "smaller(j0 + WIDTH, n)", "j0 + WIDTH", "shape", "writes past the end of c (2, 2)"),
     # 7.3 softmax_cross_entropy_fused
     Mutant("7.3", " / sum / (real)rows", " / sum", "values", "forgot the batch mean"),
@@ -53,8 +53,8 @@ MUTANTS = [
         "                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n + j];",
         "for (size_t j = j0; j < j1; j++) {\n"
         "                    for (size_t p = p0; p < p1; p++) c[i * n + j] += a[i * k + p] * b[p * n + j];",
-        "speed",
-        "innermost loop has to be the one over j",
+        "way",
+        "the innermost loop is the one over j",
     ),
     Mutant(  # skip zero
         "7.1",
@@ -236,7 +236,7 @@ MUTANTS = [
     ),
     Mutant("7.4", "(real)learning_rate", "(real)(float)learning_rate", "values", "written with few digits"),
     Mutant("7.5", "smaller(p0 + DEPTH, k)", "smaller(p0 + WIDTH, k)", "sizes", "wrong at index"),
-    Mutant("7.5", "p0 += DEPTH", "p0 += WIDTH", "sizes", "the last block of k is left out"),
+    Mutant("7.5", "p0 += DEPTH", "p0 += WIDTH", "sizes", "wrong at index"),
     Mutant("7.5", "a[i * k + p]", "a[p * m + i]", "values", "a is read as if it were transposed"),
     Mutant("7.5", "b[p * n + j]", "b[p * (j1 - j0) + j - j0]", "sizes", "wrong at index"),
     Mutant("7.5", "i < m * n; i++) c[i] = 0;", "i < n; i++) c[i] = 0;", "shape", "added to memory that was never set"),
