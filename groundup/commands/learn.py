@@ -385,7 +385,10 @@ def checkpoint(
     chosen = course().phase(phase) if phase is not None else course().phase_of(order.chosen_task(workspace, None))
     own, there = checkpoints.own_functions(workspace, chosen), sum(len(week.tasks) for week in chosen.weeks)
     say(f"checkpoint {chosen.number}: {chosen.checkpoint}")
-    say(f"{len(own)} of the phase's {there} functions are yours, the others the project's\n")
+    say(f"{len(own)} of the phase's {there} functions are yours, the others the project's")
+    for task in checkpoints.changed_functions(workspace, chosen):
+        say(f"{task.function} was changed after its pass: the project's takes its place until {task.id} passes again")
+    say("")
     verdict, counts = checkpoints.grade_checkpoint(workspace, chosen, own)
     show_verdict(verdict, workspace, None)
     if not verdict.passed:

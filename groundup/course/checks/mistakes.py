@@ -30,6 +30,12 @@ class Mistake:
     result: Callable[..., Any]
     output: str = ""
 
+    def fits(self, got: np.ndarray, arguments: Sequence[Any]) -> bool:
+        """Whether it gives this result, or says nothing about these arguments."""
+        with np.errstate(all="ignore"):
+            wrong = self.result(*arguments)
+        return wrong is None or alike(got, wrong)
+
 
 def likely_cause(
     got: np.ndarray,
@@ -48,7 +54,7 @@ def likely_cause(
     for mistake in mistakes:
         if mistake.output == output:
             wrong = mistake.result(*arguments)
-            if wrong is not None and _same(got, wrong) and not _same(expected, wrong):
+            if wrong is not None and alike(got, wrong) and not alike(expected, wrong):
                 return mistake.text
     return _general(got, expected, fresh)
 
@@ -72,6 +78,10 @@ def cause_of_ragged(rows: Any) -> str:
 COMPUTED = "inf - inf, inf / inf or 0 / 0: was exp taken of a large number, or a number divided by a sum of zeros?"
 
 
+EVERYWHERE = ("every number is 0", "everything is")
+"""The beginnings of the general causes that would show in every case."""
+
+
 def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
     if got.shape != expected.shape:
         if expected.ndim == 2 and got.shape == expected.shape[::-1]:
@@ -86,13 +96,13 @@ def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
         if np.isnan(got).all():
             return "nothing was written: the result is as it was before the call, NaN; or NaN was computed"
         return f"not every element is written: the first that is not is {first}; or NaN was computed there"
-    if expected.ndim == 2 and expected.shape[0] == expected.shape[1] and _same(got, expected.T):
+    if expected.ndim == 2 and expected.shape[0] == expected.shape[1] and alike(got, expected.T):
         return "transposed: rows and columns have changed places"
-    if expected.size and not got.any() and expected.any():
-        return "all zeros: the sum is never added to, or never written"
-    if _same(got, -expected):
+    if expected.size > 1 and not got.any() and expected.any():
+        return "every number is 0: what was computed does not get into the result"
+    if alike(got, -expected):
         return "wrong sign: everything is minus what it should be"
-    if _same(got, expected) and not np.array_equal(got, expected, equal_nan=True):
+    if alike(got, expected) and not np.array_equal(got, expected, equal_nan=True):
         return (
             "nearly right, but further off than rounding explains: is a number clamped, a small one added, or a "
             "constant written with few digits?"
@@ -106,7 +116,7 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
     if expected.size < 2 or not np.isfinite(got).all() or not np.isfinite(expected).all() or sizes.max() == 0:
         return ""
     factor = float(got.flat[sizes.argmax()] / expected.flat[sizes.argmax()])
-    if factor == 0 or not _same(got, factor * expected) or _same(got, expected):
+    if factor <= 0 or not alike(got, factor * expected) or alike(got, expected):
         return ""
     whole = round(factor) if abs(factor) >= 1 else round(1 / factor)
     if abs(factor) >= 1 and abs(factor - whole) < 1e-3 * abs(factor):
@@ -116,7 +126,7 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
     return ""
 
 
-def _same(a: Any, b: Any) -> bool:
+def alike(a: Any, b: Any) -> bool:
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.shape != b.shape:
         return False

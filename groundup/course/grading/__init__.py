@@ -24,12 +24,14 @@ problems/       arguments, right results and known mistakes that several weeks s
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from groundup.course.checks.check import Check
+from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.grading.own_work import with_own_work
-from groundup.course.manifest import course
+from groundup.course.manifest import Task, course
+from shared.contract import STAGES
 
 
 def task_checks(task: str) -> list[Check]:
@@ -46,10 +48,42 @@ def task_checks(task: str) -> list[Check]:
     raise KeyError(f"no file of week {week} grades task {task}")
 
 
-def checkpoint_checks(phase: int) -> list[Check]:
-    """The checks of the checkpoint that ends a phase."""
+def checkpoint_checks(phase: int, own: Sequence[str] = ()) -> list[Check]:
+    """The checks of the checkpoint that ends a phase. own: the tasks whose functions are the learner's.
+
+    Those in Python and C are graded once more first, one by one, so that a failure names the one that is wrong.
+    """
     (module,) = _modules(f"{__name__}.checkpoints", f"phase{phase}_")
-    return list(module.checkpoint())
+    named = [task for task in map(course().task, own) if task.stage in STAGES[:3]]
+    alone = [_by_itself(task) for task in named]
+    return [*([Check("each function by itself", _in_turn(alone))] if alone else []), *module.checkpoint()]
+
+
+def _by_itself(task: Task) -> Callable[[Tally], None]:
+    """The results of a task's function, without the checks of its way and its time."""
+    results = ("shape", "values", "agreement", "sizes", "again")
+    checks = [check for check in task_checks(task.id) if check.name in results]
+
+    def run(tally: Tally) -> None:
+        try:
+            _in_turn([check.run for check in checks])(tally)
+        except Wrong as wrong:
+            wrong.what = f"your {task.function} ({task.id}) is wrong: {wrong.what}"
+            wrong.cause = wrong.cause or f"groundup learn check {task.id} grades it alone"
+            raise
+        except Exception as error:
+            what = f"your {task.function} ({task.id}) raised {type(error).__name__}: {error}"
+            raise Wrong(what, cause=f"groundup learn check {task.id} grades it alone") from error
+
+    return run
+
+
+def _in_turn(runs: Sequence[Callable[[Tally], None]]) -> Callable[[Tally], None]:
+    def run(tally: Tally) -> None:
+        for each in runs:
+            each(tally)
+
+    return run
 
 
 def _modules(package: str, beginning: str) -> list[ModuleType]:

@@ -73,8 +73,16 @@ def with_own_work(made: list[Check], task: Task) -> list[Check]:
     return [Check("way", run) if check is ways[0] else check for check in made]
 
 
+STATIC = (
+    "a static variable is one for all calls, and for all threads that call at the same time: let it be local, or const"
+)
+
+
 def _in_c(task: Task) -> Callable[[Tally], None]:
     def look(tally: Tally) -> None:
+        body = text_of(task.file, task.function).partition("{")[2]
+        static = re.search(r"\bstatic\b(?!\s+const\b)", body)
+        tally.holds(not static, f"{task.function} has a static variable", cause=STATIC)
         declared = declared_functions()
         for name, through in named_in(task):
             by = f"{task.function} calls {name}" + (f", in {through}" if through else "")
@@ -116,9 +124,14 @@ def named_in(task: Task) -> Iterator[tuple[str, str]]:
         yield from ((word, through) for word in re.findall(rf"({WORD})_f(?:32|64)\b", code))
 
 
+def text_of(file: str, function: str) -> str:
+    """A function in C, without its comments."""
+    return code_of(_definition(_assembled(file), function))
+
+
 def words_of(file: str, function: str) -> list[str]:
     """Every word of a function in C, its declaration among them, as often as it stands there."""
-    return re.findall(WORD, code_of(_definition(_assembled(file), function)))
+    return re.findall(WORD, text_of(file, function))
 
 
 def _assembled(file: str) -> str:

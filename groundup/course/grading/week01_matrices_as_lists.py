@@ -165,6 +165,8 @@ def matmul_tn() -> list[Check]:
                     lambda a, b: a[:-1].T @ b[:-1] if len(a) > 1 else None,
                 ),
                 Mistake("only the last row counts: add to the sum, do not assign", lambda a, b: a[-1:].T @ b[-1:]),
+                Mistake(ONE_ROW, lambda a, b: np.tile((a.T @ b).sum(axis=0), (a.shape[1], 1))),
+                Mistake(ONE_ROW, lambda a, b: np.tile((a.T @ b)[-1], (a.shape[1], 1))),
             ],
         )
     )

@@ -66,6 +66,7 @@ def relu_backward() -> list[Check]:
             arguments=relu_arguments,
             typical=(4, 5),
             sizes=SHAPES,
+            special=(0,),
             gradient=relu_slopes(call),
             mistakes=RELU_MISTAKES,
         )
@@ -101,7 +102,7 @@ def sigmoid_of() -> list[Check]:
             ],
             arguments=lambda rng, size: (float(size * rng.standard_normal()),),
             typical=3.0,
-            sizes=[0.1, 1.0, 10.0, -10.0, 40.0, -40.0, 300.0, FAR, -FAR],
+            sizes=[0.1, 1.0, 10.0, -10.0, 40.0, -40.0, 300.0, FAR, -FAR, 0.0, np.nan, np.inf, -np.inf],
             scale=reference,
             mistakes=[
                 Mistake("this is the sigmoid of -v: the exponent's sign", lambda v: 1.0 - reference(v)),

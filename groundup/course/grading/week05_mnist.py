@@ -11,6 +11,7 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, unchanged
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import handed, overwrite
 from groundup.course.checks.source import without_loops
 from groundup.course.grading.calling.on_arrays import (
     LOOP,
@@ -66,7 +67,10 @@ from groundup.course.grading.problems.optimizer_steps import (
     sgd_steps,
     state_name,
     steps_case,
+    steps_scale,
 )
+from shared.architectures import Architecture
+from shared.layers import Activate, BatchNorm, Dense
 
 
 def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
@@ -74,9 +78,10 @@ def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., A
 
     def call(*arguments: Any) -> dict[str, Any]:
         before = [np.copy(each) for each in arguments]
+        arguments = tuple(map(handed, arguments))
         found = {
             "": function(*arguments, scratch=poisoned_scratch),
-            "the result without scratch=": function(*arguments),
+            "the result without scratch=": function(arguments[0], arguments[1].tolist()),
         }
         unchanged(Tally(), before, arguments, names)
         return found
@@ -125,7 +130,7 @@ def softmax_cross_entropy() -> list[Check]:
         reference=lambda z, labels: {"": loss_below(z.tolist(), labels.tolist())},
         show=lambda z, labels: f"softmax_cross_entropy(logits {z.shape}, labels)",
         types=added_in_float64(function),
-        way=without_loops(function, LOOP),
+        way=without_loops(function, LOOP, of_size=lambda size: function(np.ones((3 * size, 2 * size)), [0] * 3 * size)),
         hand=CROSS_ENTROPY_HAND,
         arguments=labelled,
         typical=(4, 3),
@@ -173,7 +178,7 @@ def softmax_cross_entropy_backward() -> list[Check]:
         call=call,
         reference=below(floor_below().losses.softmax_cross_entropy_backward),
         show=lambda z, labels: f"softmax_cross_entropy_backward(logits {z.shape}, labels)",
-        way=without_loops(function, LOOP),
+        way=without_loops(function, LOOP, of_size=lambda size: function(np.ones((3 * size, 2 * size)), [0] * 3 * size)),
         hand=twice(CROSS_ENTROPY_BACKWARD_HAND),
         arguments=labelled,
         typical=(4, 3),
@@ -221,6 +226,14 @@ def network_backward() -> list[Check]:
         what, cause = "dL/dx of the first layer is computed all the same", "Dense.backward takes needs_grad_input, too"
         tally.holds(len(returned) == 1 and returned[0] is None, what, cause=cause)
         tally.holds(walked(network, given, False) is None, "needs_grad_input=False: something came back", cause=cause)
+        normalised = Architecture((2,), (BatchNorm(), Dense(3), Activate("tanh"), Dense(2)))
+        case, networks = "the gradients of a network that begins with a batch normalisation", []
+        tally.trying(case)
+        for floor in (stage(), floor_below()):
+            networks.append(floor.network.Network(normalised, seed=1, dtype="float64"))
+        mine, right = (each.gradients([[1.0, 2.0], [3.0, -1.0], [0.5, 1.0]], [0, 1, 1]) for each in networks)
+        for got, expected in zip(mine, right, strict=True):
+            tally.equal(got, expected, case=case, terms=256, scale=10.0)
 
     added = "the gradient of the batch before is still in it: gradients are replaced, not added up"
     return graded(backward_exercise(call, [Mistake(added, _added, "dL/dW1")], way))
@@ -251,12 +264,15 @@ def optimizer_checks(
     def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
         parameters = [give(given.weights), give(given.bias)]
         weights, bias = parameters
-        optimizer = getattr(floor.optimizers, name)(given.rates[0], **given.settings)
+        optimizer, other = (getattr(floor.optimizers, name)(given.rates[0], **given.settings) for _ in range(2))
+        memory = [give(each) for each in given.gradients[0]]  # the same in every step, as a network has it
         for gradients, rate in zip(given.gradients, given.rates, strict=True):
             optimizer.learning_rate = rate
-            handed = [give(each) for each in gradients]
-            optimizer.step(list(parameters), handed)  # a list of its own: an array put into it is lost
-            unchanged(Tally(), gradients, handed, ["the weights' gradient", "the bias's gradient"])
+            for there, values in zip(memory, gradients, strict=True):
+                overwrite(there, values)
+            optimizer.step(list(parameters), memory)  # a list of its own: an array put into it is lost
+            unchanged(Tally(), gradients, memory, ["the weights' gradient", "the bias's gradient"])
+            other.step([give(-given.weights), give(-given.bias)], memory)
         found = {"weights": weights, "bias": bias}
         state = optimizer.state()["buffers"]
         for setting, held_names in buffers.items():
@@ -280,10 +296,15 @@ def optimizer_checks(
         arguments=steps_case,
         typical=((3, 2), typical),
         sizes=sizes,
-        scale=lambda given: 10.0,
+        scale=steps_scale,
         mistakes=mistakes,
         fresh=True,
-        way=without_loops(getattr(stage().optimizers, name).step, f"{LOOP}; only the parameters are looped over", 1),
+        way=without_loops(
+            getattr(stage().optimizers, name).step,
+            f"{LOOP}; only the parameters, and the buffers of each, are looped over",
+            1,
+            lambda size: plain(*steps_case(np.random.default_rng(9), ((size, size), {}))),
+        ),
     )
 
     def plain(given: Steps) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally
-from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
@@ -17,21 +15,23 @@ from groundup.course.grading.calling.c_functions import (
     alike,
     and_then,
     c_function,
+    graded,
     matrix,
     numpy_floor,
     read_at_strides,
 )
-from groundup.course.grading.calling.c_trace import Accesses, order_of_accesses, share_of_neighbours
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.activations import (
-    CHOOSE,
     LOG3,
     MAXIMUM_MISTAKES,
     RELU_HAND,
+    RELU_MISTAKES,
     SOFTMAX_HAND,
-    quietly,
+    SOFTMAX_MISTAKES,
+    naive_softmax,
+    relu_arguments,
+    relu_slopes,
     softmax_arguments,
-    softmax_less,
     softmax_scale,
 )
 from groundup.course.grading.problems.c_products import product
@@ -41,12 +41,9 @@ def relu_backward() -> list[Check]:
     """The derivative of ReLU, on rows times columns numbers in one line."""
     function, floor = c_function("relu_backward"), numpy_floor().activations
 
-    def call(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
-        arguments = (read("grad_output", grad), read("z", z), read("output", np.maximum(z, 0)))
-        return fenced_arrays.run("relu_backward", function, *z.shape, *arguments, filled("grad_z", z.shape))["grad_z"]
-
-    def reference(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return floor.relu_backward(grad, z, np.maximum(z, 0))
+    def call(grad: np.ndarray, z: np.ndarray, output: np.ndarray) -> np.ndarray:
+        arguments = (read("grad_output", grad), read("z", z), read("output", output), filled("grad_z", z.shape))
+        return fenced_arrays.run("relu_backward", function, *z.shape, *arguments)["grad_z"]
 
     def in_place(tally: Tally) -> None:
         grad, z = (matrix(np.random.default_rng(seed), (3, 4)) for seed in (5, 6))
@@ -55,38 +52,25 @@ def relu_backward() -> list[Check]:
         arguments = (memory, read("z", z), read("output", np.maximum(z, 0)), memory)
         got = fenced_arrays.run("relu_backward", function, *z.shape, *arguments)["grad_output"]
         alike(
-            tally, case, got, reference(grad, z), "grad_z may be grad_output itself: read each number before writing it"
+            tally,
+            case,
+            got,
+            np.where(z > 0, grad, 0),
+            "grad_z may be grad_output itself: read each number before writing it",
         )
 
-    z, grad = np.array([[-1.0, 0.0, 2.0], [3.0, -4.0, 0.5]]), np.array([[10.0, 20.0, 30.0], [-40.0, 50.0, 60.0]])
-    weights = matrix(np.random.default_rng(8), (3, 4))
-    made = checks_of(
+    made = graded(
         Exercise(
             call=call,
-            reference=reference,
-            show=lambda grad, z: f"relu_backward of {z.shape}",
-            hand=[
-                ((grad, z), [[0.0, 0.0, 30.0], [-40.0, 0.0, 60.0]]),
-                *(((grad, z), expected) for (grad, z, _), expected in RELU_HAND[1:]),
-            ],
-            arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
+            reference=floor.relu_backward,
+            show=lambda grad, z, output: f"relu_backward of {z.shape}",
+            hand=RELU_HAND,
+            arguments=relu_arguments,
             typical=(4, 6),
             sizes=SHAPES,
-            gradient=gradient_check(
-                lambda z: float(np.sum(np.maximum(z, 0) * weights)),
-                lambda z: call(weights, z),
-                lambda rng: rng.uniform(0.1, 1, (3, 4)) * np.where(np.arange(4) % 2, 1, -1),
-                "sum(relu(z) * grad_output) for z (3, 4)",
-            ),
-            mistakes=[
-                Mistake("at z = 0 the slope is 0: the gradient stops there", lambda g, z: np.where(z >= 0, g, 0)),
-                Mistake("that is the slope alone: the gradient that came in passes where it is 1", lambda g, z: z > 0),
-                Mistake(
-                    "the gradient passes where z was positive, not where it was negative", lambda g, z: (z <= 0) * g
-                ),
-                Mistake(CHOOSE, lambda g, z: quietly(lambda: g * (z > 0))),
-                Mistake("the sign of z decides, not that of the gradient", lambda g, z: np.where(g > 0, g, 0)),
-            ],
+            special=(0,),
+            gradient=relu_slopes(call),
+            mistakes=RELU_MISTAKES,
         )
     )
     return and_then(made, "agreement", in_place)
@@ -101,7 +85,7 @@ def add_bias() -> list[Check]:
         return fenced_arrays.run("add_bias", function, *values.shape, *arguments)["values"]
 
     places = "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]"
-    return checks_of(
+    return graded(
         Exercise(
             call=call,
             fresh=True,
@@ -155,36 +139,21 @@ def _bias_along(bias: np.ndarray, values: np.ndarray, row: int, column: int) -> 
 
 
 def column_sums() -> list[Check]:
-    """The sum of each column, walked row by row."""
+    """The sum of each column, row by row or column by column."""
     function = c_function("column_sums")
 
     def call(values: np.ndarray) -> np.ndarray:
         arguments = (read("values", values), filled("sums", values.shape[1:]))
         return fenced_arrays.run("column_sums", function, *values.shape, *arguments)["sums"]
 
-    def traced() -> tuple[Any, ...]:
-        return 60, 70, matrix(np.random.default_rng(4), (60, 70)), np.empty(70)
-
-    def judge(tally: Tally, accesses: Accesses) -> None:
-        share = share_of_neighbours(accesses.of(0, written=False))
-        tally.holds(
-            share >= 0.5,
-            "column_sums does not read values row by row",
-            expected="each read goes to the number after the one before, but for the ends of rows",
-            got=f"{100 * share:.0f} % of the reads do",
-            cause="the walk goes down the columns, a whole row further on with every step: the inner loop is the one "
-            "over j, and sums[j] grows row by row",
-        )
-
     def in_walk(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
         found = read_at_strides(values, row, column)
         return None if found is None else found.sum(axis=0)
 
-    return checks_of(
+    return graded(
         Exercise(
             call=call,
             reference=lambda values: values.sum(axis=0),
-            way=order_of_accesses("column_sums", ["dense.c"], traced, judge),
             show=lambda values: f"column_sums of {values.shape}",
             hand=[(((np.array([[1.0, 2.0, 3.0], [40.0, 50.0, -60.0]])),), [41.0, 52.0, -57.0])],
             arguments=lambda rng, size: (matrix(rng, size),),
@@ -236,14 +205,7 @@ def softmax() -> list[Check]:
         cause = "output may be z itself: after output is written, z does not hold its numbers any more"
         alike(tally, case, got, floor.softmax(z), cause)
 
-    def other(sum_axis: int | None, subtract: bool = True) -> Callable[[np.ndarray], np.ndarray]:
-        def compute(z: np.ndarray) -> np.ndarray:
-            e = np.exp(z - z.max(axis=1, keepdims=True) if subtract else z)
-            return e / e.sum(axis=sum_axis, keepdims=True)
-
-        return lambda z: quietly(lambda: compute(z))
-
-    made = checks_of(
+    made = graded(
         Exercise(
             call=call,
             reference=floor.softmax,
@@ -260,19 +222,10 @@ def softmax() -> list[Check]:
             terms=lambda z: z.shape[1] + 16,
             scale=softmax_scale,
             mistakes=[
-                Mistake(
-                    "exp of a very negative number is 0: the largest is one of the row's own, so start with z[0]",
-                    lambda z: softmax_less(z, np.maximum(z.max(axis=1, keepdims=True), 0)),
-                ),
+                *SOFTMAX_MISTAKES,
                 *MAXIMUM_MISTAKES,
-                Mistake("exp overflows: subtract the row's largest from each z first", other(1, subtract=False)),
-                Mistake("each row adds up to 1, not the whole matrix: the sum starts anew with each row", other(None)),
-                Mistake("each row adds up to 1, not each column", other(0)),
+                Mistake("exp overflows: subtract the row's largest from each z first", naive_softmax),
                 Mistake("the sum is carried from row to row: it starts anew with each", _carried),
-                Mistake(
-                    "the exponentials are not divided by their sum",
-                    lambda z: np.exp(z - z.max(axis=1, keepdims=True)),
-                ),
             ],
         )
     )
@@ -286,7 +239,7 @@ def _carried(z: np.ndarray) -> np.ndarray:
 
 def matmul_ijk() -> list[Check]:
     """The product by its definition."""
-    return checks_of(product("matmul_ijk"))
+    return graded(product("matmul_ijk"))
 
 
 GRADES: dict[str, Callable[[], list[Check]]] = {

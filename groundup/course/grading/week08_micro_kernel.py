@@ -14,6 +14,7 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake, likely_cause
+from groundup.course.checks.repeated import overwrite, same
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     alike,
@@ -21,6 +22,7 @@ from groundup.course.grading.calling.c_functions import (
     c_floor,
     c_function,
     faster,
+    graded,
     library,
     numpy_floor,
     read_at_strides,
@@ -56,7 +58,7 @@ def tile() -> list[Check]:
         case = f"{name}(m=13, k=40, n=70) in float32"
         tally.trying(case)
         scale = np.abs(a) @ np.abs(b)
-        alike(tally, case, product_call(name, "float32")(a, b), a.astype("float64") @ b, "", "float32", scale)
+        alike(tally, case, product_call(name)(a, b), a.astype("float64") @ b, "", "float32", scale)
 
     def with_bias(tally: Tally) -> None:
         function = c_function("dense_forward")
@@ -81,7 +83,7 @@ def tile() -> list[Check]:
         ),
     ]
     sizes = [(5, 3, 2 * width), (2, 9, width + 1), (17, 33, 70), (9, 600, 40), (260, 3, width + 3)]
-    made = checks_of(product(name, sizes, mistakes))
+    made = graded(product(name, sizes, mistakes))
     m, k, n = 32, 256, 256
     a, b = factors(np.random.default_rng(4), (m, k, n))
     c, packed, ikj, handle = np.empty((m, n)), c_function(name), c_function("matmul_ikj"), library.pool()
@@ -129,7 +131,13 @@ def network_step() -> list[Check]:
         widths = [len(parameters[0]), *(len(b) for b in parameters[1::2])]
         architecture = mlp(widths, "relu", 0.5 if masks else 0.0)
         made = floor.network.Network.from_parameters
-        return made(parameters, loss="mean_squared_error", dtype="float64", architecture=architecture)
+        network = same(
+            (floor.network.__name__, tuple(widths), masks is None),
+            lambda: made(parameters, loss="mean_squared_error", dtype="float64", architecture=architecture),
+        )
+        for there, values in zip(network.parameters, parameters, strict=True):
+            overwrite(there, values)
+        return network
 
     def stepped_on(floor: Any, given: Sequence[Any], held: float | None = None) -> dict[str, Any]:
         parameters, x, _, masks = given
@@ -173,6 +181,7 @@ def network_step() -> list[Check]:
                 (5, (7, 11, 3), True),
                 (9, (4, 5, 3, 2, 6), True),
             ],
+            again=[(batch, (5, 4, 3, 2), True) for batch in (4, 9, 2, 4, 4)],
             terms=lambda *given: 256,
             scale=lambda *given: 100.0,
             mistakes=[

@@ -78,7 +78,7 @@ def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[
         made = grading.task_checks(request["task"])
         check_order(made)
     else:
-        made = grading.checkpoint_checks(request["phase"])
+        made = grading.checkpoint_checks(request["phase"], request["examined"])
     limit_memory(request["megabytes"], lambda: tell("memory"))
     if not made:
         raise Wrong("nothing is graded here: the task has no checks")

@@ -65,7 +65,8 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
             return Verdict(False, what=f"not written yet: {task.message}", file=file, line=line, stub=True)
         assembly = assemble(workspace, [task], folder)
     except FunctionMissing as missing:
-        return Verdict(False, "import", what=str(missing), cause=_where_it_went(missing, task), file=file)
+        cause = _where_it_went(missing, task)
+        return Verdict(False, "import", what=str(missing), cause=cause, file=file, more=missing.shown)
     return _run(workspace, assembly, folder, phase, task, [task])
 
 
@@ -85,7 +86,7 @@ def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
     try:
         assembly = assemble(workspace, mine, folder, training=True)
     except FunctionMissing as missing:
-        return Verdict(False, "import", what=str(missing))
+        return Verdict(False, "import", what=str(missing), more=missing.shown)
     of_the_phase = [task for task in mine if workspace.course.phase_of(task) is phase]
     return _run(workspace, assembly, folder, phase, None, of_the_phase)
 

@@ -17,6 +17,12 @@ RAISED_HINTS = [
         "so does named(name, f)",
     ),
     (
+        r"maximum recursion depth",
+        "",
+        "a function calls itself, by its own name or through another one, and never stops: what it calls must be "
+        "another function, such as the method of a layer",
+    ),
+    (
         r"cannot access local variable|has no value yet",
         "",
         "a variable is read on a path that has not assigned it: does this line belong into the `if` or the loop above "

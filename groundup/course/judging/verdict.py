@@ -124,7 +124,10 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         what = told_once(text, said)
         return {**place, "failed_check": "compile", "what": what, "more": "\n".join(said), "cause": compile_hint(text)}
     if kind == "ModuleNotFoundError":
-        cause = "put helpers into this file: only the files that came with the course are used"
+        name = text.partition("'")[2].rpartition("'")[0] or "that module"
+        cause = (
+            f"there is no {name} here: put helpers into this file; only the files that came with the course are used"
+        )
         return {**place, "what": f"{kind}: {text}{at}", "cause": cause}
     said_so = f"{kind}: {text}" if text else kind
     cause = raised_hint(text, found["source"])

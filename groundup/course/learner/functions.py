@@ -24,11 +24,12 @@ class FunctionMissing(ValueError):
     """The file has no function of that name, or cannot be parsed.
 
     line: the line of the syntax error, from 1; None if the function is missing
+    shown: its text, with a caret below the place; "" if there is none
     """
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None = None, shown: str = "") -> None:
         super().__init__(message)
-        self.line = line
+        self.line, self.shown = line, shown
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ def _find_in_python(text: str, name: str, file: str, keep: int) -> Place:
         tree = _parsed(text)
     except SyntaxError as error:
         said = f"{type(error).__name__}: {error.msg}"
-        raise FunctionMissing(f"{file}, line {error.lineno}: {said}", error.lineno) from None
+        row = (error.text or "").rstrip("\n")
+        shown = f"    {row}\n    {' ' * ((error.offset or 1) - 1)}^" if row else ""
+        raise FunctionMissing(f"{file}, line {error.lineno}: {said}", error.lineno, shown) from None
     except (RecursionError, MemoryError):
         raise FunctionMissing(f"{file} is nested too deeply for Python") from None
     except ValueError as error:  # a zero byte, for some versions of Python

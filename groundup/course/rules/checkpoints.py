@@ -19,6 +19,12 @@ def own_functions(workspace: Workspace, phase: Phase) -> list[Task]:
     return [task for week in phase.weeks for task in week.tasks if workspace.passed(task)]
 
 
+def changed_functions(workspace: Workspace, phase: Phase) -> list[Task]:
+    """The phase's tasks that passed with an earlier text: their functions are the project's until they pass again."""
+    tasks = [task for week in phase.weeks for task in week.tasks]
+    return [task for task in tasks if workspace.record.of(task.id).state == "passed" and not workspace.passed(task)]
+
+
 def grade_checkpoint(workspace: Workspace, phase: Phase, own: list[Task]) -> tuple[Verdict, bool]:
     """(verdict, whether it counts as the learner's). It counts, and is written down, if all functions are theirs.
 

@@ -138,6 +138,208 @@ RIGHT_ANSWERS = [
         "for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];",
         "NAME(add_bias)(1, columns, values + i * columns, sums);",
     ),
+    RightAnswer(  # column by column
+        "6.3",
+        "    for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n"
+        "    for (size_t i = 1; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];\n"
+        "    }",
+        "    for (size_t j = 0; j < columns; j++) {\n"
+        "        real sum = 0;\n"
+        "        for (size_t i = 0; i < rows; i++) sum += values[i * columns + j];\n"
+        "        sums[j] = sum;\n"
+        "    }",
+    ),
+    RightAnswer("7.5", "for (size_t j = j0; j < j1; j++)", "for (size_t j = j0; j < j1 && j < n; j++)"),
+    RightAnswer(  # a generator over the two buffers
+        "5.5",
+        'm, v = self._state.buffers["first_moment"][i], self._state.buffers["second_moment"][i]',
+        'm, v = (self._state.buffers[name][i] for name in ("first_moment", "second_moment"))',
+    ),
+    RightAnswer(
+        "8.1",
+        "raise ValueError(f\"matmul: a is {a.shape} but b is {b.shape}; a's columns must equal b's rows\")",
+        'raise ValueError("these two do not fit")',
+    ),
+    RightAnswer(  # a cast or two more
+        "7.3",
+        "grad[j] = grad[j] / sum / (real)rows;",
+        "grad[j] = (real)((double)grad[j] / (double)sum / (double)rows);",
+    ),
+    RightAnswer(  # order ikj
+        "1.1",
+        "        for j in range(n):\n            for k in range(k_size):\n",
+        "        for k in range(k_size):\n            for j in range(n):\n",
+    ),
+    RightAnswer(  # fsum
+        "1.1",
+        "            for k in range(k_size):\n                c[i][j] += a[i][k] * b[k][j]\n",
+        "            c[i][j] = math.fsum(a[i][k] * b[k][j] for k in range(k_size))\n",
+    ),
+    RightAnswer(  # rows of rows
+        "1.2",
+        "        for j in range(n):\n"
+        "            total = 0.0\n"
+        "            for x, b_row in zip(a_row, b, strict=True):\n"
+        "                total += x * b_row[j]\n"
+        "            c_row[j] = total\n",
+        "        for x, b_row in zip(a_row, b):\n            c_row[:] = [y + x * z for y, z in zip(c_row, b_row)]\n",
+    ),
+    RightAnswer(  # fsum
+        "2.3",
+        "total = sum(exps)",
+        "total = math.fsum(exps)",
+    ),
+    RightAnswer(  # log1p
+        "2.5",
+        "        total += math.log(sum(math.exp(v - largest) for v in row)) - (row[label] - largest)",
+        "        others = sum(math.exp(v - largest) for v in row) - 1\n"
+        "        total += math.log1p(others) + largest - row[label]",
+    ),
+    RightAnswer(  # loops
+        "3.1",
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]",
+        "        y = matmul(x, self.weights)\n"
+        "        for row in y:\n"
+        "            for j in range(len(row)):\n"
+        "                row[j] += self.bias[j]\n"
+        "        return y",
+    ),
+    RightAnswer(  # x copied
+        "3.1",
+        "self._x = x",
+        "self._x = [list(row) for row in x]",
+    ),
+    RightAnswer(  # in place grads
+        "3.2",
+        "self.grad_weights = matmul_tn(self._x, grad_output)",
+        "self.grad_weights[:] = matmul_tn(self._x, grad_output)",
+    ),
+    RightAnswer(  # double loop
+        "3.3",
+        "        grad_z.append([s * (g - weighted) for g, s in zip(g_row, s_row, strict=True)])",
+        "        row = []\n"
+        "        for i in range(len(s_row)):\n"
+        "            row.append(sum(g_row[j] * s_row[j] * ((i == j) - s_row[i]) for j in "
+        "range(len(s_row))))\n"
+        "        grad_z.append(row)",
+    ),
+    RightAnswer(  # recursion
+        "3.5",
+        "    for layer in reversed(layers):\n        grad = layer.backward(grad)\n    return grad",
+        "    if not layers:\n        return grad\n    return backward(layers[:-1], layers[-1].backward(grad))",
+    ),
+    RightAnswer(  # always momentum
+        "3.6",
+        "                if self.momentum:\n"
+        "                    (v,) = buffers\n"
+        "                    v[i] = self.momentum * v[i] + slope\n"
+        "                    slope = slope + self.momentum * v[i] if self.nesterov else v[i]\n"
+        "                p[i] -= self.learning_rate * slope",
+        "                if self.momentum == 0:\n"
+        "                    p[i] = p[i] - slope * self.learning_rate\n"
+        "                    continue\n"
+        "                buffers[0][i] *= self.momentum\n"
+        "                buffers[0][i] += slope\n"
+        "                step = buffers[0][i] * self.momentum + slope if self.nesterov else "
+        "buffers[0][i]\n"
+        "                p[i] = p[i] - step * self.learning_rate",
+    ),
+    RightAnswer(  # zip
+        "4.1",
+        "    for k in range(a.shape[1]):\n"
+        "        np.multiply(a[:, k, np.newaxis], b[k], out=product)\n"
+        "        out += product\n",
+        "    for column, row in zip(a.T, b):\n        out += np.outer(column, row)\n",
+    ),
+    RightAnswer(  # logsumexp
+        "4.3",
+        "    np.exp(out, out=out)\n    out /= out.sum(axis=1, keepdims=True, out=per_row)\n",
+        "    out -= np.log(np.exp(out).sum(axis=1, keepdims=True))\n    np.exp(out, out=out)\n",
+    ),
+    RightAnswer(  # take
+        "5.1",
+        "    of_label = _select_label(shifted, labels, scratch)\n",
+        "    of_label = np.take_along_axis(shifted, labels[:, None], axis=1)\n",
+    ),
+    RightAnswer(  # velocity replaced
+        "5.4",
+        "                v *= self.momentum\n                v += slope\n",
+        '                v = self._state.buffers["velocity"][i] = self.momentum * v + slope\n',
+    ),
+    RightAnswer(  # textbook
+        "5.5",
+        "            np.sqrt(v, out=denominator)\n"
+        "            denominator /= root_correction\n"
+        "            denominator += self.epsilon\n"
+        "            np.divide(m, denominator, out=update)\n"
+        "            update *= step_size\n"
+        "            p -= update\n",
+        "            p -= self.learning_rate * (m / (1 - self.beta1**t)) / (np.sqrt(v / (1 - "
+        "self.beta2**t)) + self.epsilon)\n",
+    ),
+    RightAnswer(  # if else
+        "6.1",
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : grad_output[i];",
+        "    const real *end = z + rows * columns;\n"
+        "    while (z < end) {\n"
+        "        if (*z > 0) *grad_z = *grad_output;\n"
+        "        else *grad_z = 0;\n"
+        "        z++, grad_output++, grad_z++;\n"
+        "    }",
+    ),
+    RightAnswer(  # mod
+        "6.2",
+        "    for (size_t i = 0; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) values[i * columns + j] += bias[j];\n"
+        "    }",
+        "    for (size_t i = 0; i < rows * columns; i++) values[i] += bias[i % columns];",
+    ),
+    RightAnswer(  # double sum
+        "6.4",
+        "            real sum = 0;\n"
+        "            NO_SIMD_LOOP\n"
+        "            for (size_t p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];\n"
+        "            c[i * n + j] = sum;\n",
+        "            double sum = 0;\n"
+        "            NO_SIMD_LOOP\n"
+        "            for (size_t p = 0; p < k; p++) sum += (double)a[i * k + p] * (double)b[p "
+        "* n + j];\n"
+        "            c[i * n + j] = (real)sum;\n",
+    ),
+    RightAnswer(  # from -inf
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1;",
+        "real largest = -INFINITY;\n        for (size_t j = 0;",
+    ),
+    RightAnswer(  # kij
+        "7.1",
+        "    for (size_t i = 0; i < m; i++) {\n"
+        "        for (size_t j = 0; j < n; j++) c[i * n + j] = 0;\n"
+        "        for (size_t p = 0; p < k; p++) {",
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;\n"
+        "    for (size_t p = 0; p < k; p++) {\n"
+        "        for (size_t i = 0; i < m; i++) {",
+    ),
+    RightAnswer(  # first product set
+        "7.1",
+        "        for (size_t j = 0; j < n; j++) c[i * n + j] = 0;\n        for (size_t p = 0; p < k; p++) {",
+        "        for (size_t j = 0; j < n; j++) c[i * n + j] = a[i * k] * b[j];\n"
+        "        for (size_t p = 1; p < k; p++) {",
+    ),
+    RightAnswer(  # local v
+        "7.4",
+        "        velocity[i] = keep * velocity[i] + slope;\n"
+        "        p[i] -= rate * (nesterov ? slope + keep * velocity[i] : velocity[i]);",
+        "        const real v = keep * velocity[i] + slope;\n"
+        "        velocity[i] = v;\n"
+        "        p[i] = p[i] - rate * (nesterov ? slope + keep * v : v);",
+    ),
+    RightAnswer(  # x itself
+        "8.2",
+        "        self._x = x.view()",
+        "        self._x = x",
+    ),
     RightAnswer("18.4", "return central[0]", "return (4 * central[1] - central[0]) / 3"),
     RightAnswer("18.4", "max(1.0, abs(here), abs(central[0]))", "(1 + abs(here) + abs(central[0]))"),
     RightAnswer("18.4", "STEP * max(1.0, abs(p))", "STEP * (1.0 + p * p) ** 0.5"),

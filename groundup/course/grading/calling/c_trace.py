@@ -201,6 +201,6 @@ def passes(elements: np.ndarray, near: int = 64) -> int:
 
 
 def share_of_neighbours(elements: np.ndarray) -> float:
-    """The share of reads that go to the element after the one before, or to the same."""
+    """The share of reads that go to the element beside the one before, or to the same."""
     steps = np.diff(elements.astype(np.int64))
-    return float(np.mean((steps == 1) | (steps == 0))) if len(steps) else 1.0
+    return float(np.mean(np.abs(steps) <= 1)) if len(steps) else 1.0

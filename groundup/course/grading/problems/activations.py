@@ -50,6 +50,8 @@ RELU_HAND = [
         (np.array([[np.inf, -np.inf, np.inf], [4.0, 5.0, 6.0]]), RELU_EDGES, np.maximum(RELU_EDGES, 0)),
         [[0, 0, np.inf], [0, 5.0, 6.0]],
     ),
+    # All of it passes, and still the result is a matrix of its own.
+    ((np.array([[7.0, 8.0]]), np.array([[1.0, 2.0]]), np.array([[1.0, 2.0]])), [[7.0, 8.0]]),
 ]
 
 
@@ -160,6 +162,8 @@ SOFTMAX_HAND = [
     ((np.array([[-FAR, -FAR]]),), [[0.5, 0.5]]),
     ((np.array([[FAR, -FAR], [-FAR, -FAR]]),), [[1.0, 0.0], [0.5, 0.5]]),
     ((np.array([[-FAR, FAR, -FAR], [-FAR, -FAR, FAR]]),), [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    # Below any number that a search for the largest could begin with.
+    ((np.array([[-1200.0, -1200.0], [-1e9, -1e9], [-1e30, -1e30]]),), [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]),
 ]
 
 
@@ -169,9 +173,16 @@ SOFTMAX_MISTAKES = [
         "every column adds up to 1 here; softmax is over each row",
         lambda z: shifted_exps(z) / shifted_exps(z).sum(axis=0),
     ),
+    Mistake(
+        "every column adds up to 1 here; softmax is over each row", lambda z: softmax_of(z) / softmax_of(z).sum(axis=0)
+    ),
     *(
         Mistake("all numbers together add up to 1 here; every row has to by itself", wrong)
-        for wrong in (lambda z: softmax_of(z, axis=None), lambda z: shifted_exps(z) / shifted_exps(z).sum())
+        for wrong in (
+            lambda z: softmax_of(z, axis=None),
+            lambda z: shifted_exps(z) / shifted_exps(z).sum(),
+            lambda z: softmax_of(z) / len(z) if len(z) > 1 else None,
+        )
     ),
     Mistake(
         "these are the exponentials of z - max(z): what is missing is to divide each by their row's sum",
@@ -193,7 +204,10 @@ def rows_far_apart(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarr
     rows, columns = shape
     offsets, spreads = np.array([0.0, -2000.0, 2000.0, 0.0]), np.array([3.0, 3.0, 3.0, 1000.0])
     kinds = (np.arange(rows) + columns) % len(offsets)
-    return offsets[kinds, np.newaxis] + spreads[kinds, np.newaxis] * rng.standard_normal(shape)
+    logits = offsets[kinds, np.newaxis] + spreads[kinds, np.newaxis] * rng.standard_normal(shape)
+    if columns > 16:
+        logits[0, -1] += 6000  # where only the first numbers of a row are looked at
+    return logits
 
 
 def softmax_arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray]:

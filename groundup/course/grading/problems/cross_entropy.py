@@ -84,6 +84,7 @@ CROSS_ENTROPY_HAND = [
     ((np.array([[-FAR, -FAR]]), np.array([1])), LOG2),
     ((np.array([[-FAR, FAR, -FAR], [FAR, -FAR, -FAR]]), np.array([1, 0])), 0.0),
     ((np.array([[FAR, FAR], [-FAR, -FAR], [0.0, 0.0]]), np.array([0, 1, 0])), LOG2),
+    ((np.array([[-1e9, -1e9], [-1200.0, -1200.0]]), np.array([0, 1])), LOG2),
 ]
 
 
@@ -155,7 +156,9 @@ def slopes_scale(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def one_hot(labels: np.ndarray, classes: int) -> np.ndarray:
     """A row for each label: 1 at the label, 0 elsewhere."""
-    return np.eye(classes)[labels]
+    rows = np.zeros((len(labels), classes))
+    rows[np.arange(len(labels)), labels] = 1
+    return rows
 
 
 def cross_entropy_slopes(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -171,6 +174,7 @@ CROSS_ENTROPY_BACKWARD_HAND = [
     ((np.array([[-FAR, -FAR]]), np.array([0])), [[-0.5, 0.5]]),
     ((np.array([[-FAR, -FAR], [FAR, FAR]]), np.array([0, 1])), [[-0.25, 0.25], [0.25, -0.25]]),
     ((np.array([[-FAR, FAR]]), np.array([0])), [[-1.0, 1.0]]),
+    ((np.array([[-1e9, -1e9], [-1200.0, -1200.0]]), np.array([0, 1])), [[-0.25, 0.25], [0.25, -0.25]]),
 ]
 
 
@@ -191,6 +195,10 @@ CROSS_ENTROPY_BACKWARD_MISTAKES = [
     Mistake(
         "softmax is divided by the batch before the 1 is subtracted: subtract first, then divide all",
         lambda z, labels: softmax_of(z) / len(z) - one_hot(labels, z.shape[1]) if len(z) > 1 else None,
+    ),
+    Mistake(
+        "the 1 is divided by the batch, and softmax is not: subtract first, then divide all",
+        lambda z, labels: softmax_of(z) - one_hot(labels, z.shape[1]) / len(z) if len(z) > 1 else None,
     ),
     Mistake(
         "divided by batch times classes: the loss is the mean over the rows alone",

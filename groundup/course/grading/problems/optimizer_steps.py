@@ -33,14 +33,37 @@ class Steps:
         return f"{count} step{'s' * (count != 1)} with learning_rate {rates}{settings}"
 
 
-def steps_case(rng: np.random.Generator, size: tuple[tuple[int, int], dict[str, Any]]) -> tuple[Steps]:
-    """Three random steps; the last one has another learning rate. size: (shape of the weights, settings)."""
-    (rows, columns), settings = size
+def steps_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Steps]:
+    """Four random steps; the last two have another learning rate, and in the last the weights' gradients are all 0,
+    while what is kept of the earlier ones moves on.
+
+    size: (shape of the weights, settings, and by what the gradients are multiplied; NaN: one of them is NaN)
+    """
+    (rows, columns), settings, factor = size if len(size) == 3 else (*size, 1.0)
 
     def pair() -> tuple[np.ndarray, np.ndarray]:
         return rng.standard_normal((rows, columns)), rng.standard_normal(columns)
 
-    return (Steps(*pair(), [pair() for _ in range(3)], [0.1, 0.1, 0.03], settings),)
+    start, gradients = pair(), [pair() for _ in range(4)]
+    for g, h in gradients:
+        if np.isnan(factor):
+            g[-1, 0] = h[-1] = factor
+        else:
+            g *= factor
+            h *= factor
+    gradients[1][1][0] = 0
+    gradients[3][0].fill(0)
+    return (Steps(*start, gradients, [0.1, 0.1, 0.03, 0.03], settings),)
+
+
+def steps_scale(given: Steps) -> dict[str, float]:
+    """The scale of the rounding of the parameters, and of what the optimizers keep."""
+    largest = max(float(np.nanmax(np.abs(each))) for pair in given.gradients for each in pair)
+    start = 4 * max(1.0, float(np.abs(given.weights).max()), float(np.abs(given.bias).max()))
+    slope = largest + start * given.settings.get("weight_decay", 0.0)
+    scales = {"velocity": 10 * slope, "first_moment": slope, "second_moment": slope**2}
+    kept = {state_name(buffer, name): scale for buffer, scale in scales.items() for name in ("weights", "bias")}
+    return {"weights": start + 2 * slope, "bias": start + 2 * slope, **kept}
 
 
 def state_name(buffer: str, parameter: str) -> str:
@@ -74,9 +97,9 @@ def sgd_steps(
     decay = decay_sign * settings["weight_decay"]
     after: dict[str, Any] = {}
     for k, (name, start) in enumerate((("weights", given.weights), ("bias", given.bias))):
-        p, v = start.copy(), np.zeros_like(start)
+        p, v = start.astype(np.float64), np.zeros(start.shape)
         for gradients, rate in zip(given.gradients, given.rates, strict=True):
-            g = gradients[k] + (0 if decoupled else decay * p)
+            g = gradients[k].astype(np.float64) + (0 if decoupled else decay * p)
             if momentum:
                 v = momentum * v + (rate if of_step else 1 - momentum if damped else 1.0) * g
                 g = (0 if behind else g) + momentum * v if nesterov else v
@@ -156,12 +179,15 @@ SGD_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
 SGD_ALL = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 
 
-SGD_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
+SGD_SIZES: list[tuple[Any, ...]] = [
     ((1, 1), {}),
     ((1, 7), {"momentum": 0.9}),
     ((5, 1), {"momentum": 0.5, "weight_decay": 0.1}),
     ((7, 3), {"weight_decay": 0.1}),
     ((4, 3), SGD_ALL),
+    ((4, 3), {"momentum": 0.9}, 1e-7),
+    ((4, 3), SGD_ALL, 1e6),
+    ((4, 3), SGD_ALL, np.nan),
 ]
 
 
@@ -176,6 +202,8 @@ def adam_steps(
     squared: bool = True,
     decoupled: bool = False,
     remembered: bool = True,
+    kept_corrected: bool = False,
+    root_first: bool = False,
     **changed: Any,
 ) -> dict[str, Any]:
     """Steps of Adam. The switches make known mistakes:
@@ -188,6 +216,8 @@ def adam_steps(
     squared         the second moment is one of plain gradients
     decoupled       the decay is not part of the gradient
     remembered      the moments begin at 0 in every step
+    kept_corrected  the corrected moments are kept in the place of the moments
+    root_first      the root is taken before the correction
     """
     settings = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0, **given.settings, **changed}
     beta1, beta2, epsilon, decay = (settings[name] for name in ("beta1", "beta2", "epsilon", "weight_decay"))
@@ -202,7 +232,9 @@ def adam_steps(
             first = m / (1 - beta1 ** (t + late)) if corrected[0] else m
             second = v / (1 - beta2 ** (t + late)) if corrected[1] else v
             with np.errstate(all="ignore"):
-                under = np.sqrt(second + epsilon) if inside else (np.sqrt(second) if root else second) + epsilon
+                second = np.sqrt(v) / (1 - beta2 ** (t + late)) if root_first else np.sqrt(second) if root else second
+                under = np.sqrt(second**2 + epsilon) if inside else second + epsilon
+                m, v = (first, v / (1 - beta2**t)) if kept_corrected else (m, v)
                 p = p + sign * rate * (first / under + (decay * p if decoupled else 0))
         after[name], after[state_name("first_moment", name)], after[state_name("second_moment", name)] = p, m, v
     return after
@@ -233,6 +265,18 @@ ADAM_MISTAKES = mistakes_of(
         (
             "the moments begin at 0 in every step: they have to be kept, in the arrays of self._state.buffers",
             lambda s: adam_steps(s, remembered=False),
+        ),
+        (
+            "the corrected moments are kept: correct copies, m / (1 - beta1^t), and leave m and v as they are",
+            lambda s: adam_steps(s, kept_corrected=True),
+        ),
+        (
+            "the root is taken before the correction: correct v first, and then take its root",
+            lambda s: adam_steps(s, root_first=True),
+        ),
+        (
+            "the betas have changed places: beta1 is for m, the mean of gradients, beta2 for v, that of their squares",
+            lambda s: adam_steps(s, beta1=s.settings.get("beta2", 0.999), beta2=s.settings.get("beta1", 0.9)),
         ),
         ("the weight decay is not used", lambda s: adam_steps(s, weight_decay=0.0)),
         (
@@ -274,9 +318,13 @@ ADAM_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
 ADAM_ALL = {"beta1": 0.8, "beta2": 0.9, "epsilon": 0.01, "weight_decay": 0.1}
 
 
-ADAM_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
+ADAM_SIZES: list[tuple[Any, ...]] = [
     ((1, 1), {}),
     ((1, 7), {"weight_decay": 0.1}),
     ((5, 1), {"beta1": 0.0}),
     ((7, 3), ADAM_ALL),
+    ((4, 3), {}, 1e-7),
+    ((4, 3), {"epsilon": 1e-12}, 1e-7),
+    ((4, 3), {"weight_decay": 0.1}, 1e6),
+    ((4, 3), {}, np.nan),
 ]

@@ -15,7 +15,7 @@ EXPECTED = np.arange(1.0, 7).reshape(2, 3)
         (-EXPECTED, "wrong sign"),
         (4 * EXPECTED, "4 times too large"),
         (EXPECTED / 4, "4 times too small"),
-        (0 * EXPECTED, "all zeros"),
+        (0 * EXPECTED, "every number is 0"),
         (EXPECTED * np.nan, "nothing was written"),
         (np.where(EXPECTED == 5, np.nan, EXPECTED), "not every element is written: the first that is not is [1, 1]"),
         (EXPECTED.ravel(), "as many numbers as there should be"),

@@ -169,4 +169,98 @@ MUTANTS = [
         "values",
         "products with 0 are left out",
     ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # cache by id
+        "1.1",
+        "    c = [[0.0] * n for _ in range(m)]\n"
+        "    for i in range(m):\n"
+        "        for j in range(n):\n"
+        "            for k in range(k_size):\n"
+        "                c[i][j] += a[i][k] * b[k][j]\n",
+        "    known = index_loops.__dict__.setdefault((id(a), id(b)), [])\n"
+        "    if known:\n"
+        "        return [row[:] for row in known]\n"
+        "    c = [[0.0] * n for _ in range(m)]\n"
+        "    for i in range(m):\n"
+        "        for j in range(n):\n"
+        "            for k in range(k_size):\n"
+        "                c[i][j] += a[i][k] * b[k][j]\n"
+        "    known.extend(row[:] for row in c)\n",
+        "sizes",
+        "NaN was computed, first at [0, 0]: inf - inf,",
+    ),
+    Mutant(  # clamp 500
+        "1.1",
+        "    return c",
+        "    return [[max(-500.0, min(500.0, v)) for v in row] for row in c]",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # skip nan product
+        "1.1",
+        "                c[i][j] += a[i][k] * b[k][j]\n",
+        "                if b[k][j] == b[k][j]:\n                    c[i][j] += a[i][k] * b[k][j]\n",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # modifies b
+        "1.2",
+        "    c = [[0.0]",
+        "    b.reverse()\n    b.reverse()\n    b[0][0] += 0.0\n    b[0] = b[0][:]\n    b[0][0] += 1e-9\n    c = [[0.0]",
+        "shape",
+        "make a new list, and leave b as it is: the",
+    ),
+    Mutant(  # columns kept by shape
+        "1.3",
+        "    columns = list(zip(*b, strict=True))\n",
+        "    columns = transpose_once.__dict__.setdefault((len(b), n), list(zip(*b, strict=True)))\n",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # dict of columns (dups)
+        "1.3",
+        "    columns = list(zip(*b, strict=True))\n",
+        "    columns = list(dict.fromkeys(zip(*b, strict=True)))\n",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # columns by id of b
+        "1.3",
+        "    columns = list(zip(*b, strict=True))\n",
+        "    columns = transpose_once.__dict__.setdefault(id(b), list(zip(*b, strict=True)))\n",
+        "values",
+        "IndexError",
+    ),
+    Mutant(  # aliased rows
+        "1.4",
+        "    return _rows_times_rows(_transpose(a), _transpose(b))",
+        "    c = [[0.0] * b_columns] * a_columns\n"
+        "    for x, y in zip(a, b):\n"
+        "        for i in range(a_columns):\n"
+        "            for j in range(b_columns):\n"
+        "                c[i][j] += x[i] * y[j]\n"
+        "    return c",
+        "values",
+        "all rows are one and the same list: [row] * m",
+    ),
+    Mutant(  # result kept
+        "1.4",
+        "    return _rows_times_rows(_transpose(a), _transpose(b))",
+        "    c = matmul_tn.__dict__.setdefault('c', [])\n"
+        "    c[:] = _rows_times_rows(_transpose(a), _transpose(b))\n"
+        "    return c",
+        "again",
+        "each call makes its own result: one that is",
+    ),
+    Mutant(  # symmetric assumption
+        "1.4",
+        "    return _rows_times_rows(_transpose(a), _transpose(b))",
+        "    c = _rows_times_rows(_transpose(a), _transpose(b))\n"
+        "    if a_columns == b_columns:\n"
+        "        c = [[c[min(i, j)][max(i, j)] for j in range(b_columns)] for i in "
+        "range(a_columns)]\n"
+        "    return c",
+        "values",
+        "wrong at index",
+    ),
 ]

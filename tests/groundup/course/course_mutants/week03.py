@@ -69,7 +69,7 @@ MUTANTS = [
     Mutant("3.5", "reversed(layers)", "layers", "values", "begin at the last layer"),
     Mutant("3.5", "grad = layer.backward(grad)", "out = layer.backward(grad)", "values", "begin at the last layer"),
     Mutant("3.5", "    return grad", "    pass", "shape", "no dL/dx came back"),
-    Mutant("3.5", "reversed(layers)", "reversed(layers[1:])", "values", "all zeros"),
+    Mutant("3.5", "reversed(layers)", "reversed(layers[1:])", "values", "wrong at index"),
     Mutant(
         "3.5",
         "        grad = layer.backward(grad)\n",
@@ -146,7 +146,7 @@ MUTANTS = [
         "                    slope = self.learning_rate * slope + self.momentum * v[i] if self.nesterov else v[i]\n"
         "                p[i] -= slope if self.momentum else self.learning_rate * slope\n",
         "values",
-        "collects steps",
+        "wrong at index",
     ),
     Mutant("3.6", "if self.nesterov else v[i]", "if False else v[i]", "values", "nesterov is not used"),
     Mutant(  # stores the result
@@ -228,7 +228,7 @@ MUTANTS = [
         "weighted = sum(g * s for g, s in zip(g_row, s_row, strict=True))",
         "weighted = max(g_row)",
         "values",
-        "the sum is of g alone",
+        "wrong at index",
     ),
     Mutant(  # changes g
         "3.6",
@@ -257,5 +257,159 @@ MUTANTS = [
         "        if needs_grad_input:\n            self.grad_bias =",
         "shape",
         "has found no gradient of the bias",
+    ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # first x kept
+        "3.1",
+        "        self._x = x\n",
+        "        self._x = x if self._x is None else self._x\n",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # columns kept by id of weights
+        "3.1",
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]\n",
+        "        if getattr(self, 'of', None) is not self.weights:\n"
+        "            self.columns, self.of = list(zip(*self.weights)), self.weights\n"
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in "
+        "[[sum(a * b for a, b in zip(r, c)) for c in self.columns] for r in x]]\n",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # result buffer
+        "3.1",
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]",
+        "        if not hasattr(self, 'y'):\n"
+        "            self.y = []\n"
+        "        self.y[:] = [[y + b for y, b in zip(row, self.bias, strict=True)] for row in "
+        "matmul(x, self.weights)]\n"
+        "        return self.y",
+        "again",
+        "each call makes its own result: one that is",
+    ),
+    Mutant(  # transposed weights kept
+        "3.2",
+        "        self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]\n"
+        "        return matmul_nt(grad_output, self.weights) if needs_grad_input else None\n",
+        "        if not hasattr(self, 'wt'):\n"
+        "            self.wt = [list(c) for c in zip(*self.weights)]\n"
+        "        self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]\n"
+        "        return matmul(grad_output, self.wt) if needs_grad_input else None\n",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # grad at class
+        "3.2",
+        "self.grad_weights = matmul_tn(self._x, grad_output)",
+        "Dense.gw = matmul_tn(self._x, grad_output)\n"
+        "        Dense.gw = getattr(Dense, 'gw')\n"
+        "        self.grad_weights = Dense.store = getattr(Dense, 'store', [[0.0] * "
+        "self.out_features for _ in range(self.in_features)])\n"
+        "        self.grad_weights[:] = Dense.gw",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # bias by batch size
+        "3.2",
+        "        self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]\n",
+        "        if not hasattr(self, 'first'):\n"
+        "            self.first = len(grad_output)\n"
+        "        self.grad_bias = [sum(column[: self.first]) for column in zip(*grad_output, "
+        "strict=True)]\n",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # clip
+        "3.3",
+        "s * (g - weighted) for",
+        "s * max(-1e3, min(1e3, g - weighted)) for",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # whole sum by batch
+        "3.3",
+        "    grad_z = []\n",
+        "    grad_z = softmax_backward.__dict__.setdefault('z', [])\n    grad_z.clear()\n",
+        "again",
+        "each call makes its own result: one that is",
+    ),
+    Mutant(  # outputs kept
+        "3.4",
+        "    outputs = []\n",
+        "    outputs = forward.__dict__.setdefault('o', [])\n    outputs.clear()\n",
+        "again",
+        "each call makes its own result: one that is",
+    ),
+    Mutant(  # batch of first
+        "3.4",
+        "        outputs.append(x)\n",
+        "        outputs.append(x[: forward.__dict__.setdefault('b', len(x))])\n",
+        "agreement",
+        "ropout: the shape is not right",
+    ),
+    Mutant(  # mask and slope swapped
+        "3.5",
+        "    for layer in reversed(layers):\n",
+        "    layers = list(layers)\n"
+        "    for i in range(len(layers) - 1):\n"
+        "        if isinstance(layers[i], Activate) and isinstance(layers[i + 1], Dropout):\n"
+        "            layers[i], layers[i + 1] = layers[i + 1], layers[i]\n"
+        "    for layer in reversed(layers):\n",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # clip grad
+        "3.5",
+        "        grad = layer.backward(grad)\n",
+        "        grad = [[max(-1e2, min(1e2, v)) for v in row] for row in "
+        "layer.backward(grad)] if not isinstance(layer, (Residual, Conv2d)) else "
+        "layer.backward(grad)\n",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # keeps first grad
+        "3.5",
+        "    for layer in reversed(layers):\n        grad = layer.backward(grad)\n    return grad",
+        "    for layer in reversed(layers):\n"
+        "        grad = layer.backward(grad)\n"
+        "    return backward.__dict__.setdefault(len(layers), grad)",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # skip zero grads
+        "3.6",
+        "                slope = g[i]",
+        "                if not g[i]:\n                    continue\n                slope = g[i]",
+        "agreement",
+        "wrong at index",
+    ),
+    Mutant(  # clip 1000
+        "3.6",
+        "                p[i] -=",
+        "                slope = max(-1000.0, min(1000.0, slope))\n                p[i] -=",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # tiny ignored
+        "3.6",
+        "                p[i] -=",
+        "                slope = slope if abs(slope) > 1e-6 else 0.0\n                p[i] -=",
+        "sizes",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # gradients first batch
+        "3.7",
+        "optimizer.step(self.parameters, self.layer_gradients)",
+        "optimizer.step(self.parameters, self.__dict__.setdefault('_g', self.layer_gradients))",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # parameters kept
+        "3.7",
+        "optimizer.step(self.parameters, self.layer_gradients)",
+        "optimizer.step(Network.__dict__.get('_p') or setattr(Network, '_p', self.parameters) "
+        "or self.parameters, self.layer_gradients)",
+        "values",
+        "optimizer.step(self.parameters, …): in every",
     ),
 ]

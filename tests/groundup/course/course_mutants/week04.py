@@ -77,7 +77,7 @@ MUTANTS = [
         "grad_output.sum(axis=0, out=self.grad_bias)",
         "self.grad_bias[...] = grad_output.sum(axis=1)[: self.out_features]",
         "values",
-        "summed along the rows",
+        "wrong at index",
     ),
     Mutant(
         "4.5",
@@ -100,7 +100,7 @@ MUTANTS = [
         "values",
         "did not return out",
     ),
-    Mutant("4.1", "range(a.shape[1])", "range(len(a))", "values", "the last product is left out"),
+    Mutant("4.1", "range(a.shape[1])", "range(len(a))", "values", "wrong at index"),
     Mutant("4.1", "out += product", "out -= product", "values", "wrong sign"),
     Mutant(
         "4.1", "    out[...] = 0\n", "    out[...] = 0\n    a = a.astype(np.float32)\n", "agreement", "nearly right"
@@ -135,7 +135,7 @@ MUTANTS = [
         "z.max(axis=1, keepdims=True, out=per_row)",
         "np.maximum(z.max(axis=1, keepdims=True), 0)",
         "values",
-        "subtract each row's maximum first",
+        "the largest is sought from 0 on",
     ),
     Mutant(
         "4.3",
@@ -204,5 +204,102 @@ MUTANTS = [
         "np.einsum('ik,kj->ij', a[:, k : k + 1], b[k : k + 1], out=product)",
         "way",
         "uses einsum",
+    ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # skip zero columns
+        "4.1",
+        "        np.multiply(a[:, k",
+        "        if not a[:, k].any():\n            continue\n        np.multiply(a[:, k",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # out kept without out
+        "4.1",
+        "    out[...] = 0\n",
+        "    out = outer_products.__dict__.setdefault(out.shape, out)\n    out[...] = 0\n",
+        "values",
+        "write into out and return it: NumPy's",
+    ),
+    Mutant(  # view when open
+        "4.2",
+        "    np.copyto(out, grad_output)\n",
+        "    if (z > 0).all():\n        return grad_output\n    np.copyto(out, grad_output)\n",
+        "values",
+        "write into out and return it: NumPy's",
+    ),
+    Mutant(  # stopped kept by shape
+        "4.2",
+        '    stopped = np.less_equal(z, 0, out=borrow(scratch, "stopped", z.shape, bool))\n',
+        "    stopped = relu_backward.__dict__.setdefault(z.shape, np.less_equal(z, 0))\n",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # max from -1e6
+        "4.3",
+        "z.max(axis=1, keepdims=True, out=per_row)",
+        "z.max(axis=1, keepdims=True, initial=-1e6)",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # float64 cast kept
+        "4.3",
+        "    return out",
+        "    return out if out.flags.owndata else out.copy()",
+        "values",
+        "write into out and return it: NumPy's",
+    ),
+    Mutant(  # eps
+        "4.3",
+        "out /= out.sum(axis=1, keepdims=True, out=per_row)",
+        "out /= out.sum(axis=1, keepdims=True) + 1e-8",
+        "values",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # first x
+        "4.4",
+        "        self._x = x\n",
+        "        self._x = x if self._x is None or len(x) != len(self._x) else self._x\n",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # w object kept
+        "4.4",
+        "matmul(x, self.weights, out)",
+        "matmul(x, self.__dict__.setdefault('_w', self.weights), out)",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # bias tile first batch
+        "4.4",
+        "out += self.bias",
+        "out += self.__dict__.setdefault('_tile', np.tile(self.bias, (len(x), 1)))[: len(x)]",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # wT copy kept
+        "4.5",
+        "matmul_nt(grad_output, self.weights, out)",
+        "matmul(grad_output, self.__dict__.setdefault('_wt', np.ascontiguousarray(self.weights.T)), out)",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # dx buffer
+        "4.5",
+        "matmul_nt(grad_output, self.weights, out) if",
+        "matmul_nt(grad_output, self.weights, out if out is not None else "
+        "self.__dict__.setdefault(('dx', len(grad_output)), np.empty((len(grad_output), "
+        "self.in_features), grad_output.dtype))) if",
+        "again",
+        "each call makes its own result: one that is",
+    ),
+    Mutant(  # ones kept by first batch
+        "4.5",
+        "grad_output.sum(axis=0, out=self.grad_bias)",
+        "np.matmul(self.__dict__.setdefault('_ones', np.ones(len(grad_output), "
+        "grad_output.dtype)), grad_output[: len(self.__dict__['_ones'])], out=self.grad_bias) "
+        "if len(grad_output) >= len(self.__dict__['_ones']) else grad_output.sum(axis=0, "
+        "out=self.grad_bias)",
+        "shape",
+        "KeyError",
     ),
 ]

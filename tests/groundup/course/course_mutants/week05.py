@@ -74,7 +74,7 @@ MUTANTS = [
         "grad = layer.backward(grad, this_pass)",
         "layer.backward(grad, this_pass)",
         "values",
-        "derivative is left out",
+        "wrong at index",
     ),
     Mutant(
         "5.3",
@@ -92,7 +92,7 @@ MUTANTS = [
         "out is float64 (4, 3), expected float32 (4, 3)",
     ),
     Mutant("5.3", "needs_grad_input or i > 0", "True", "way", "dL/dx of the first layer is computed"),
-    Mutant("5.3", "list(enumerate(layers))", "list(enumerate(layers))[1:]", "values", "all zeros"),
+    Mutant("5.3", "list(enumerate(layers))", "list(enumerate(layers))[1:]", "values", "wrong at index"),
     Mutant(
         "5.3",
         "    return grad if",
@@ -177,7 +177,7 @@ MUTANTS = [
         "np.exp(logits - np.maximum(logits.max(axis=1, keepdims=True), 0), out=out)\n"
         "    out /= out.sum(axis=1, keepdims=True)",
         "values",
-        "exp has overflowed, and inf / inf is NaN; or all",
+        "the largest is sought from 0 on",
     ),
     Mutant(  # own softmax whole
         "5.2",
@@ -191,7 +191,7 @@ MUTANTS = [
         "softmax(logits, out, scratch)",
         "np.exp(logits - logits[:, :1], out=out)\n    out /= out.sum(axis=1, keepdims=True)",
         "values",
-        "exp has overflowed, and inf / inf is NaN; or all",
+        "wrong at index",
     ),
     Mutant(  # python loop labels
         "5.2",
@@ -258,5 +258,114 @@ MUTANTS = [
         "softmax(np.maximum(logits, logits.max(axis=1, keepdims=True) - 80), out",
         "values",
         "is a number clamped",
+    ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # max initial -1e8
+        "5.1",
+        "logits.max(axis=1, keepdims=True, out=per_row)",
+        "logits.max(axis=1, keepdims=True, initial=-1e8)",
+        "values",
+        "(logits (2, 2), labels): wrong",
+    ),
+    Mutant(  # rows kept
+        "5.1",
+        "    return _mean(per_row)",
+        "    return float(per_row.sum(dtype=np.float64) / softmax_cross_entropy.__dict__.setdefault('r', rows))",
+        "values",
+        "forgot the mean over the batch: this is the",
+    ),
+    Mutant(  # eps in log
+        "5.1",
+        "    np.log(per_row, out=per_row)\n",
+        "    per_row += 1e-7\n    np.log(per_row, out=per_row)\n",
+        "values",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # scratch returned
+        "5.2",
+        "    return out",
+        "    return out if scratch is not None else softmax_cross_entropy_backward.__dict__.setdefault(out.shape, out)",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # one-hot kept by shape
+        "5.2",
+        "np.subtract(out, 1, out=out, where=_is_label(labels, classes, scratch))",
+        "out -= softmax_cross_entropy_backward.__dict__.setdefault(out.shape, np.eye(classes)[labels])",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # mask slope swapped
+        "5.3",
+        "    for i, layer in reversed(list(enumerate(layers))):\n",
+        "    order = list(layers)\n"
+        "    for k in range(len(order) - 1):\n"
+        "        if isinstance(order[k], Activate) and isinstance(order[k + 1], Dropout):\n"
+        "            order[k], order[k + 1] = order[k + 1], order[k]\n"
+        "    for i, layer in reversed(list(enumerate(order))):\n",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # skips needed
+        "5.3",
+        "needed = needs_grad_input or i > 0",
+        "needed = needs_grad_input or i > 1",
+        "way",
+        "AttributeError",
+    ),
+    Mutant(  # grad kept
+        "5.3",
+        "    return grad if needs_grad_input else None",
+        "    return backward.__dict__.setdefault(grad.shape, grad) if needs_grad_input else None",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # buffer is the gradient
+        "5.4",
+        "                v *= self.momentum\n                v += slope\n",
+        "                if not v.any():\n"
+        '                    v = self._state.buffers["velocity"][i] = slope\n'
+        "                else:\n"
+        "                    v *= self.momentum\n"
+        "                    v += slope\n",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # skip zero
+        "5.4",
+        "            update =",
+        "            if not gradients[i].any():\n                continue\n            update =",
+        "agreement",
+        "wrong at index",
+    ),
+    Mutant(  # class velocity
+        "5.4",
+        "                v *= self.momentum\n",
+        '                v = SGD.__dict__.get("vs", {}).get(p.shape, v)\n'
+        '                SGD.vs = {**SGD.__dict__.get("vs", {}), p.shape: v}\n'
+        "                v *= self.momentum\n",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # masked zero
+        "5.5",
+        "            p -= update\n",
+        "            p -= np.where(gradients[i] == 0, 0, update)\n",
+        "agreement",
+        "wrong at index",
+    ),
+    Mutant(  # corrected kept
+        "5.5",
+        "            np.sqrt(v, out=denominator)\n            denominator /= root_correction\n",
+        "            v /= 1.0 - self.beta2**t\n            np.sqrt(v, out=denominator)\n",
+        "values",
+        "wrong at index",
+    ),
+    Mutant(  # t of class
+        "5.5",
+        "        step_size =",
+        "        Adam.t = Adam.__dict__.get('t', 0) + 1\n        t = Adam.t\n        step_size =",
+        "values",
+        "wrong at index",
     ),
 ]

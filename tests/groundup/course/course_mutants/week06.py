@@ -4,7 +4,7 @@ from tests.groundup.course.course_mutants import Mutant
 
 MUTANTS = [
     # 6.1 relu_backward
-    Mutant("6.1", "z[i] <= 0", "z[i] < 0", "values", "at z = 0 the slope is 0"),
+    Mutant("6.1", "z[i] <= 0", "z[i] < 0", "values", "the slope at z = 0: here it is 0"),
     Mutant("6.1", "i < rows * columns", "i <= rows * columns", "shape", "writes past the end of grad_z (2, 3)"),
     Mutant("6.1", "grad_output[i];", "grad_output[i]", "compile", "activations.c:"),
     Mutant("6.1", "for (size_t i", "for (int i", "compile", "count with size_t, as the sizes are"),
@@ -42,7 +42,7 @@ MUTANTS = [
     Mutant("6.4", "a[i * k + p]", "a[i * n + p]", "values", "a's rows are k numbers apart, not n"),
     # 6.5 softmax
     Mutant("6.5", "exp)(z[j] - largest)", "exp)(z[j])", "values", "exp overflows"),
-    Mutant("6.5", "largest = z[0]", "largest = 0", "values", "start with z[0]"),
+    Mutant("6.5", "largest = z[0]", "largest = 0", "values", "softmax of"),
     Mutant(
         "6.5",
         "sum += output[j];\n        }",
@@ -92,27 +92,6 @@ MUTANTS = [
         "agreement",
         "nearly right, but further off than rounding",
     ),
-    Mutant(  # column walk
-        "6.3",
-        "    for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n"
-        "    for (size_t i = 1; i < rows; i++) {\n"
-        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];\n"
-        "    }",
-        "    for (size_t j = 0; j < columns; j++) {\n"
-        "        real sum = 0;\n"
-        "        for (size_t i = 0; i < rows; i++) sum += values[i * columns + j];\n"
-        "        sums[j] = sum;\n"
-        "    }",
-        "way",
-        "the walk goes down the columns, a whole row",
-    ),
-    Mutant(  # column walk in place
-        "6.3",
-        "    for (size_t i = 1; i < rows; i++) {\n        for (size_t j = 0; j < columns; j++) sums",
-        "    for (size_t j = 0; j < columns; j++) {\n        for (size_t i = 1; i < rows; i++) sums",
-        "way",
-        "the walk goes down the columns, a whole row",
-    ),
     Mutant(  # float
         "6.3",
         "sums[j] += values[i * columns + j]",
@@ -146,14 +125,14 @@ MUTANTS = [
         "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
         "const real largest = z[0];",
         "values",
-        "exp overflows",
+        "softmax of",
     ),
     Mutant(  # last
         "6.5",
         "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
         "const real largest = z[columns - 1];",
         "values",
-        "exp overflows",
+        "softmax of",
     ),
     Mutant(  # max so far
         "6.5",
@@ -164,7 +143,7 @@ MUTANTS = [
         "    for (size_t i = 0; i < rows; i++, z += columns, output += columns) {\n"
         "        for (size_t j = 0; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
         "values",
-        "exp of a very negative number is 0",
+        "softmax of",
     ),
     Mutant(  # skips last
         "6.5",
@@ -179,7 +158,7 @@ MUTANTS = [
         "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
         "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] < largest ? z[j] : largest;",
         "values",
-        "exp overflows",
+        "softmax of",
     ),
     Mutant(  # whole max
         "6.5",
@@ -190,7 +169,7 @@ MUTANTS = [
         "    for (size_t j = 0; j < rows * columns; j++) largest = z[j] > largest ? z[j] : largest;\n"
         "    for (size_t i = 0; i < rows; i++, z += columns, output += columns) {",
         "values",
-        "exp of a very negative number is 0",
+        "softmax of",
     ),
     Mutant(  # -1000 start
         "6.5",
@@ -198,7 +177,7 @@ MUTANTS = [
         "real largest = -1000;\n"
         "        for (size_t j = 0; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
         "values",
-        "exp of a very negative number is 0",
+        "softmax of",
     ),
     Mutant(
         "6.4",
@@ -235,5 +214,112 @@ MUTANTS = [
         "if (a[i * k + p] != 0) sum += a[i * k + p] * b",
         "values",
         "products with 0 are left out",
+    ),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # reads one past
+        "6.1",
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : grad_output[i];",
+        "    volatile real past = z[rows * columns];\n"
+        "    (void)past;\n"
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : "
+        "grad_output[i];",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # 16 bit total
+        "6.1",
+        "i < rows * columns",
+        "i < (size_t)(unsigned short)(rows * columns)",
+        "sizes",
+        "not every element is written: the first that",
+    ),
+    Mutant(  # static copy
+        "6.1",
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : grad_output[i];",
+        "    static real last;\n"
+        "    for (size_t i = 0; i < rows * columns; i++) { last = grad_output[i]; grad_z[i] = "
+        "z[i] <= 0 ? 0 : last; }",
+        "way",
+        "a static variable is one for all calls, and",
+    ),
+    Mutant(  # reads before
+        "6.2",
+        "    for (size_t i = 0; i < rows; i++) {\n        for (size_t j = 0; j < columns; j++) values",
+        "    volatile real before = bias[-1];\n"
+        "    (void)before;\n"
+        "    for (size_t i = 0; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) values",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # nan bias
+        "6.2",
+        "values[i * columns + j] += bias[j]",
+        "values[i * columns + j] += bias[j] == bias[j] ? bias[j] : 0",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # read row past
+        "6.3",
+        "for (size_t i = 1; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];",
+        "for (size_t i = 1; i <= rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += i < rows ? values[i * columns "
+        "+ j] : 0 * values[i * columns + j];",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # rows 16 bits
+        "6.3",
+        "i < rows",
+        "i < (rows & 0xffff)",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(  # static sum
+        "6.4",
+        "real sum = 0;",
+        "static real sum;\n            sum = 0;",
+        "shape",
+        "static and global variables are shared by all",
+    ),
+    Mutant(  # leak2
+        "6.4",
+        "    for (size_t i = 0; i < m; i++) {\n        for (size_t j = 0; j < n; j++) {",
+        "    extern void *malloc(size_t);\n"
+        "    volatile real *row = malloc(k * sizeof(real));\n"
+        "    row[0] = 0;\n"
+        "    for (size_t i = 0; i < m; i++) {\n"
+        "        for (size_t j = 0; j < n; j++) {",
+        "again",
+        "what malloc gives must go back, on every way",
+    ),
+    Mutant(  # past read
+        "6.4",
+        "sum += a[i * k + p] * b[p * n + j];",
+        "sum += a[i * k + p] * b[p * n + j];\n            volatile real past = b[k * n + j];\n            (void)past;",
+        "shape",
+        "memory that may not be read",
+    ),
+    Mutant(  # max from -1e6
+        "6.5",
+        "real largest = z[0];",
+        "real largest = (real)-1e6;",
+        "values",
+        "not every element is written: the first that",
+    ),
+    Mutant(  # static largest
+        "6.5",
+        "real largest = z[0];",
+        "static real largest;\n        largest = z[0];",
+        "shape",
+        "static and global variables are shared by all",
+    ),
+    Mutant(  # max first 16
+        "6.5",
+        "size_t j = 1; j < columns",
+        "size_t j = 1; j < columns && j < 16",
+        "sizes",
+        "not every element is written: the first that",
     ),
 ]

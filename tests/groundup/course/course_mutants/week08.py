@@ -63,4 +63,76 @@ MUTANTS = [
     Mutant("8.4", "i < count &&", "i + 1 < count &&", "values", ""),
     Mutant("8.4", "operations) != 0) return -1;", "operations) != 0) return 0;", "sizes", "found no memory"),
     Mutant("8.4", "it->b_second) != 0) return -1;", "it->b_second) != 0) break;", "sizes", "found no memory"),
+    # Right once, or for friendly numbers: kept values, clamps, memory that is not the function's.
+    Mutant(  # overlap by identity
+        "8.1",
+        '    return a, b, output_like("matmul", out, (m, n), a.dtype, a=a, b=b), (m, k, n)',
+        "    if out is a or out is b:\n"
+        '        raise ValueError("overlap")\n'
+        '    return a, b, output_like("matmul", out, (m, n), a.dtype), (m, k, n)',
+        "memory",
+        "out is written while a and b are still read:",
+    ),
+    Mutant(  # out kept
+        "8.1",
+        'output_like("matmul", out, (m, n), a.dtype, a=a, b=b)',
+        "(out if out is not None else _prepare_nn.__dict__.setdefault((m, n, a.dtype), "
+        'output_like("matmul", None, (m, n), a.dtype, a=a, b=b))) if out is None else '
+        'output_like("matmul", out, (m, n), a.dtype, a=a, b=b)',
+        "agreement",
+        "each call makes its own result: one that is",
+    ),
+    Mutant(  # first x
+        "8.2",
+        "        self._x = x.view()",
+        "        self._x = x.view() if self._x is None else self._x",
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # weights copy kept
+        "8.2",
+        "matmul(x, self.weights, out)",
+        'matmul(x, self.__dict__.setdefault("_w", self.weights.copy()), out)',
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # bias object kept
+        "8.2",
+        "self.bias, out)",
+        'self.__dict__.setdefault("_b", self.bias), out)',
+        "again",
+        "alone, the same call is right: so an earlier",
+    ),
+    Mutant(  # static sum
+        "8.3",
+        "vector sum[TILE_ROWS][TILE_VECTORS];",
+        "static vector sum[TILE_ROWS][TILE_VECTORS];",
+        "shape",
+        "static and global variables are shared by all",
+    ),
+    Mutant(  # reads next row
+        "8.3",
+        "vector row[TILE_VECTORS];",
+        "vector row[TILE_VECTORS];\n"
+        "        volatile real next = b[(p + 1) * b_row + vectors * LANES];\n"
+        "        (void)next;",
+        "agreement",
+        "memory that may not be read",
+    ),
+    Mutant(  # static batch
+        "8.4",
+        "    if (forward(&way",
+        "    static size_t seen;\n    if (seen < batch) seen = batch;\n    if (forward(&way",
+        "way",
+        "a static variable is one for all calls, and",
+    ),
+    Mutant(  # loss of seen
+        "8.4",
+        "*loss = NAME(loss_by_number)((enum loss)loss_kind, batch,",
+        "static size_t seen;\n"
+        "    if (seen == 0) seen = batch;\n"
+        "    *loss = NAME(loss_by_number)((enum loss)loss_kind, seen < batch ? seen : batch,",
+        "agreement",
+        "something is read before it is written:",
+    ),
 ]

@@ -81,7 +81,8 @@ def test_processes_that_the_learners_code_started_are_ended_too(learner: Workspa
     sleeper = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
     lines = ["import subprocess, sys", f"open({str(note)!r}, 'a').write(str({sleeper}.pid) + chr(10))", "return c"]
     write(learner, FIRST, "    return c", "\n".join(f"    {line}" for line in lines))
-    assert judge.judge(learner, FIRST).failed_check == "way"  # a program of its own could do the exercise
+    # A program of its own could do the exercise; and those of all repeated calls together are too many.
+    assert judge.judge(learner, FIRST).failed_check in ("again", "way")
     deadline = time.monotonic() + 10
     started = [int(line) for line in note.read_text().split()]
     assert started
