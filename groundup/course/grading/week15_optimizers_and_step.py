@@ -14,6 +14,7 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.source import uses_none_of
 from groundup.course.grading.calling.kernel_launches import module
 from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
+from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
 from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
 from groundup.course.grading.problems.kernel_reductions import FLOAT64
@@ -23,12 +24,12 @@ from shared.contract import STAGES, load_stage
 
 def momentum() -> list[Check]:
     """The kernel of SGD with momentum."""
-    return checks_of(optimizer_exercise([1], "{}"))
+    return kernel_checks(optimizer_exercise([1], "{}"))
 
 
 def update() -> list[Check]:
     """The device function, inside the project's kernels."""
-    return checks_of(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
+    return kernel_checks(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
 
 
 def numpy_gradients(

@@ -12,8 +12,9 @@ from groundup.course.checks.check import Tally
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
-from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
+from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, other_launch, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
 from shared.names import OPTIMIZERS
 
@@ -24,7 +25,9 @@ Settings = dict[str, float]
 def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
     """The eight numbers that a kernel gets, for the step after this many."""
     kernels = module("kernels.optimizers")
-    numbers = np.full(kernels.COUNT, np.nan, np.float32)  # a kernel must not read the numbers of another optimizer
+    numbers = np.full(
+        kernels.COUNT, np.nan, FLOAT64 if other_launch else "float32"
+    )  # a kernel must not read the numbers of another optimizer
     rate = settings["learning_rate"]
     numbers[kernels.DECAY] = settings.get("weight_decay", 0.0)
     if kind in (kernels.MOMENTUM, kernels.NESTEROV):
@@ -173,6 +176,10 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         moved = numpy_step(kind, settings, steps, *arrays)[0]
         return np.where(np.arange(moved.size) < launch.grid * launch.block, moved, arrays[0])
 
+    def of_squares(largest: float) -> dict[str, float]:
+        bound = 4.0 * max(1.0, largest)
+        return {name: bound * max(1.0, largest / 100) for name in outputs} | {"parameters": bound}
+
     def types_of(kind: int) -> Callable[[Tally], None]:
         size = kind, 11, Launch(2, 4)
         return only_float32(kernels.KERNELS[kind], size[2], lambda rng: _launch_arguments(kind, *arguments(rng, size)))
@@ -196,7 +203,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 33) for launch in any_grid(count)],
         dtype="float32",
         terms=lambda *arguments: 32,
-        scale=lambda *arguments: 4.0,
+        scale=lambda kind, settings, steps, launch, *arrays: of_squares(max(np.abs(each).max() for each in arrays)),
         mistakes=[
             *(recognised(mistake, text, output) for mistake, text in OPTIMIZER_MISTAKES.items() for output in outputs),
             Mistake(
@@ -213,8 +220,10 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         ],
         memory=followed(
             kernels.KERNELS[kinds[-1]],
-            Launch(2, 4),
-            lambda rng: _launch_arguments(kinds[-1], *arguments(rng, (kinds[-1], 11, Launch(2, 4)))),
+            Launch(2, 64),
+            lambda rng: _launch_arguments(kinds[-1], *arguments(rng, (kinds[-1], 256, Launch(2, 64)))),
+            side_by_side=range(2 + len(STATE_NAMES[kinds[-1]])),
+            work=[Work(0, 2), *(Work(2 + place, 2) for place, _ in enumerate(STATE_NAMES[kinds[-1]]))],
         ),
         types=all_of(map(types_of, kinds)),
     )
