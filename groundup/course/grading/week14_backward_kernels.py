@@ -118,6 +118,7 @@ def softmax_warp_backward() -> list[Check]:
                 Launch(2, (WARP, 2)),
                 lambda rng: (random(rng, 8, 64), random(rng, 8, 64), Out((8, 64))),
                 side_by_side=[0, 1, 2],
+                written_once=[2],
                 shared_out=[0, 1, 2],
                 work=[Work(2, 4)],
             ),

@@ -79,6 +79,11 @@ OTHERS_READ = (
 READ_AGAIN = "the result goes to memory and is read back: keep it in a variable until it is finished, and write it once"
 
 
+ONCE = (
+    "memory is the limit of this kernel: read each number once, into a variable, and write it once, when it is finished"
+)
+
+
 NOT_SHARED_OUT = (
     "each lane does the whole row: 32 lanes share a row, lane by lane its own columns, and the warp's functions put "
     "together what they found"
@@ -156,6 +161,7 @@ def followed(
     written_once: Sequence[int] = (),
     shared_out: Sequence[int] = (),
     fetched_once: Sequence[int] = (),
+    once: Sequence[int] = (),
     work: Sequence[Work] = (),
 ) -> Callable[[Tally], None]:
     """The check `memory`: no thread touches an element that another one writes, and the kernel compiles.
@@ -169,6 +175,7 @@ def followed(
     written_once: places of arguments that the kernel may write, but not read
     shared_out: places of matrices whose rows a warp shares out among its lanes: none may take all columns for itself
     fetched_once: places of arguments of which a block may load each element once
+    once: places of arguments of which each element may be read once, and written once
     work: the share of one thread
     """
 
@@ -197,6 +204,8 @@ def followed(
             tally.holds(read is None, what, cause=READ_AGAIN, line=read.line if read else None)
         for place in shared_out:
             _shared_out(tally, *touches[place], given[place])
+        for place in once:
+            _once(tally, *touches[place])
         for place in fetched_once:
             _fetched_once(tally, *touches[place])
         with explaining():
@@ -354,6 +363,16 @@ def _shared_out(tally: Tally, name: str, touches: Sequence[Touch], given: Any) -
         )
         good = len(mine) <= share + 2
         tally.holds(good, what, cause=NOT_SHARED_OUT, line=None if good else touch.line)
+
+
+def _once(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Raises Wrong if an element is loaded twice, or stored twice."""
+    done: set[Any] = set()
+    for touch in touches:
+        access = touch.stores, touch.element
+        what = f"{name}[{_index(touch.element)}] is {'written' if touch.stores else 'read'} a second time"
+        tally.holds(access not in done, what, cause=ONCE, line=touch.line)
+        done.add(access)
 
 
 def _fetched_once(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
