@@ -11,9 +11,10 @@ compared nothing fails, too: a test that tests nothing must not pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from groundup.course.checks.picture import picture
 from groundup.course.checks.results import difference_shown, numbers, shown
 from shared.checks.tolerance import compare, failed, in_tolerances, tolerance
 
-ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "types", "way", "speed")
+ORDER = ("shape", "values", "gradient", "agreement", "sizes", "again", "memory", "types", "way", "speed")
 
 
 class Wrong(Exception):
@@ -65,9 +66,21 @@ class Tally:
         self.count = 0
         self.fresh = False  # as Exercise.fresh
 
+    _last: ClassVar[tuple[Any, str]] = (lambda event, text: None, "")
+
     def trying(self, case: str) -> None:
         """Report what is tried next. If the process crashes while it runs, the verdict names this case."""
+        Tally._last = (self._tell, case)
         self._tell("trying", case)
+
+    @staticmethod
+    @contextmanager
+    def trying_also(addition: str) -> Iterator[None]:
+        """What is tried within, told as the case that was tried last with an addition."""
+        tell, case = Tally._last
+        tell("trying", case + addition)
+        yield
+        tell("trying", case)
 
     def note(self, text: str) -> None:
         """Report something that is worth knowing after a pass, such as a measured time."""

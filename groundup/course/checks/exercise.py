@@ -5,6 +5,7 @@
     gradient    a derivative against central differences
     agreement   random numbers, against the floor below (or NumPy in float64, where there is none)
     sizes       ones, primes, one past a tile
+    again       more calls on the same objects, with other sizes, numbers and weights; and numbers far out, tiny, NaN
     memory      races, uninitialised reads, how often memory is read: the lens reports them of a kernel
     types       no float64 in a kernel of float32; float64 where the terms of a loss are added up
     way         how the result is computed, where that is what the exercise is about: by its source, or by what it reads
@@ -16,13 +17,14 @@ arguments. `checks_of` makes its checks. What else a task asks for is a Check of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.mistakes import Mistake, cause_of_ragged, likely_cause
 from groundup.course.checks.picture import picture
@@ -39,6 +41,11 @@ class Exercise:
     show: how a call with these arguments reads in a message: "matmul of (2, 3) and (3, 4)"
     hand: (arguments, expected) computed by hand; the check `shape` uses the first
     arguments: makes random arguments of a size; typical: the size for `agreement`; sizes: those for `sizes`
+    again: the sizes of the calls of `again`, one after the other; none leaves this check out. One size comes at least
+        twice, with a larger and a smaller one in between. Objects that live longer than a call come from
+        checks/repeated.py; a call that fails there and is right alone has something left over from an earlier one
+    factors: by which all float arguments are multiplied, in turn, for further calls with numbers far out, or tiny
+    special: the places of arguments in which one number at a time is NaN or infinite; infinite: False for NaN alone
     gradient, memory, types, way: the checks of these names, None where the task has none; speed: the limit for `speed`
     shapes: wrong shapes of a result that tell their cause, {shape: cause}, from the arguments; for the check `shape`
     dtype, terms, scale: of the comparison, as shared.checks.tolerance has them; terms and scale are functions of the
@@ -55,6 +62,10 @@ class Exercise:
     arguments: Callable[[np.random.Generator, Any], tuple[Any, ...]]
     typical: Any
     sizes: Sequence[Any]
+    again: Sequence[Any] = ()
+    factors: Sequence[float] = ()
+    special: Sequence[int] = ()
+    infinite: bool = True
     gradient: Callable[[Tally], None] | None = None
     dtype: str = "float64"
     terms: Callable[..., float] = field(default=lambda *arguments: 16)
@@ -66,6 +77,11 @@ class Exercise:
     way: Callable[[Tally], None] | None = None
     speed: Speed | None = None
     fresh: bool = False
+
+
+def twice_with_others(exercise: Exercise) -> list[Any]:
+    """Sizes for `again`: the typical one, the last and the first of `sizes`, and the typical one twice more."""
+    return [exercise.typical, exercise.sizes[-1], exercise.sizes[0], exercise.typical, exercise.typical]
 
 
 def checks_of(exercise: Exercise) -> list[Check]:
@@ -151,11 +167,40 @@ def checks_of(exercise: Exercise) -> list[Check]:
         for size in exercise.sizes:
             arguments = exercise.arguments(rng, size)
             one(tally, arguments, outputs(exercise.reference(*arguments)))
+        for factor in exercise.factors:
+            arguments = tuple(_times(each, factor) for each in exercise.arguments(rng, exercise.typical))
+            one(tally, arguments, outputs(exercise.reference(*arguments)))
+        for arguments in _with_special_numbers(exercise, rng):
+            with np.errstate(all="ignore"):
+                expected = outputs(exercise.reference(*arguments))
+            one(tally, arguments, expected)
+
+    def again(tally: Tally) -> None:
+        rng = np.random.default_rng(5)
+        with repeated.repeating() as calls:
+            for size in exercise.again:
+                arguments = exercise.arguments(rng, size)
+                expected = outputs(exercise.reference(*arguments))
+                calls.next_call()
+                try:
+                    one(tally, arguments, expected)
+                except repeated.Entangled:
+                    raise
+                except Exception as error:
+                    if calls.number == 1 or not _is_right_alone(one, arguments, expected):
+                        raise
+                    told = error if isinstance(error, Wrong) else Wrong(f"{type(error).__name__}: {error}")
+                    told.what = f"call {calls.number} on the same objects: {told.what}"
+                    told.cause = repeated.LEFT_BEHIND
+                    raise told from error
+            calls.compare(tally)
 
     made = [Check("shape", shape), Check("values", values)]
     if exercise.gradient is not None:
         made.append(Check("gradient", exercise.gradient))
     made += [Check("agreement", agreement), Check("sizes", sizes)]
+    if exercise.again:
+        made.append(Check("again", again))
     if exercise.memory is not None:
         made.append(Check("memory", exercise.memory))
     if exercise.types is not None:
@@ -166,6 +211,33 @@ def checks_of(exercise: Exercise) -> list[Check]:
         made.append(Check("speed", time_check(exercise.speed, exercise.call, exercise.reference, exercise.show)))
     question = Question(exercise.call, exercise.reference, exercise.arguments, exercise.typical)
     return [Check(each.name, _with_fresh(each.run, exercise.fresh), question) for each in made]
+
+
+def _is_right_alone(
+    one: Callable[[Tally, tuple[Any, ...], Outputs], None], arguments: tuple[Any, ...], expected: Outputs
+) -> bool:
+    with repeated.alone():
+        try:
+            one(Tally(), arguments, expected)
+        except Exception:
+            return False
+    return True
+
+
+def _times(value: Any, factor: float) -> Any:
+    return value * factor if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+
+
+def _with_special_numbers(exercise: Exercise, rng: np.random.Generator) -> Iterator[tuple[Any, ...]]:
+    """Arguments of the typical size with NaN in each place of the special ones in turn, and an infinity in some."""
+    for argument in exercise.special:
+        arguments = exercise.arguments(rng, exercise.typical)
+        size = np.size(arguments[argument])
+        infinities = [(place, sign * np.inf) for place in {0, size // 2, size - 1} for sign in (1, -1)]
+        for place, value in [(place, np.nan) for place in range(size)] + infinities * exercise.infinite:
+            changed = arguments[argument].copy()
+            changed.flat[place] = value
+            yield (*arguments[:argument], changed, *arguments[argument + 1 :])
 
 
 def _has_infinities(arguments: tuple[Any, ...]) -> bool:

@@ -99,6 +99,8 @@ def product(rung: str) -> list[Check]:
             arguments=matrices,
             typical=(4, 3, 5),
             sizes=SIZES,
+            factors=(1e4, 1e-6),
+            special=(0, 1),
             terms=lambda a, b: a.shape[1],
             scale=lambda a, b: np.abs(a) @ np.abs(b),
             shapes=wrong_shapes,
@@ -149,6 +151,8 @@ def matmul_tn() -> list[Check]:
             arguments=arguments,
             typical=(4, 3, 5),
             sizes=SIZES,
+            factors=(1e4, 1e-6),
+            special=(0, 1),
             terms=lambda a, b: a.shape[0],
             scale=lambda a, b: np.abs(a).T @ np.abs(b),
             mistakes=[

@@ -13,28 +13,34 @@ from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import equal, handed, overwrite
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.calling.watched_lists import look_ups, most_walks, watched
 from groundup.course.grading.problems.activations import FAR, LOG3, SHAPES, softmax_of
 from groundup.course.grading.problems.dense import (
+    AGAIN,
     BACKWARD_HAND,
     BACKWARD_MISTAKES,
     DENSE_HAND,
     DENSE_MISTAKES,
+    another_layer,
     backward_arguments,
     dense_arguments,
     dense_gradients,
     dense_slopes,
+    gradient_scales,
+    layer_of,
 )
 from groundup.course.grading.problems.matrices import SIZES
 from groundup.course.grading.problems.networks import (
+    BATCHES,
     FORWARD_PROBLEM,
     NETWORKS,
-    SLOPES,
     SMALL,
     Problem,
     backward_exercise,
     backward_of_first,
+    bend,
     by_name,
     column,
     loss_slopes,
@@ -53,6 +59,7 @@ from groundup.course.grading.problems.optimizer_steps import (
     sgd_steps,
     state_name,
     steps_case,
+    steps_scale,
 )
 from shared.architectures import Architecture
 from shared.contract import load_stage
@@ -100,7 +107,7 @@ FORWARD_MISTAKES = [
     Mistake(GOES_IN, lambda p: network_trace(p).get("output1"), "z2"),
     Mistake(
         "every layer gets x: it has to get the output of the layer before",
-        lambda p: SLOPES[p.activation][0](p.x),
+        lambda p: bend(p.activation, p.x),
         "output1",
     ),
 ]
@@ -114,11 +121,12 @@ def dense_forward() -> list[Check]:
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Any:
-        layer = dense(weights.tolist(), bias.tolist())
+        layer = layer_of(dense, weights, bias, np.ndarray.tolist)
         y = on_lists(layer.forward, "x")(x)
-        if layer._x is None or np.shape(layer._x) != x.shape or np.any(np.asarray(layer._x) != x):
+        another_layer(dense, layer, (-x).tolist())
+        if layer._x is None or not equal(layer._x, x.tolist()):
             raise Wrong("Dense.forward does not remember x", cause=REMEMBER)
-        if layer.weights != weights.tolist() or layer.bias != bias.tolist():
+        if not equal(layer.weights, weights.tolist()) or not equal(layer.bias, bias.tolist()):
             raise Wrong("the layer's weights or bias were changed by forward", cause="forward only reads them")
         return y
 
@@ -131,6 +139,9 @@ def dense_forward() -> list[Check]:
             arguments=dense_arguments,
             typical=(4, 3, 4),
             sizes=SIZES,
+            again=AGAIN,
+            factors=(1e4, 1e-6),
+            special=(0, 1, 2),
             terms=lambda x, w, b: len(w) + 1,
             scale=lambda x, w, b: np.abs(x) @ np.abs(w) + np.abs(b),
             mistakes=DENSE_MISTAKES,
@@ -164,8 +175,9 @@ def dense_backward() -> list[Check]:
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
-        layer = dense(weights.tolist(), [0.5] * weights.shape[1])
-        layer.forward(x.tolist())
+        layer = layer_of(dense, weights, np.full(weights.shape[1], 0.5), np.ndarray.tolist)
+        layer.forward(handed(x, np.ndarray.tolist))
+        other = another_layer(dense, layer, (-x).tolist())
         if layer.backward(grad.tolist(), needs_grad_input=False) is not None:
             raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=NOT_NEEDED)
         for name, of, sums in (("grad_weights", "weights", x.T @ grad), ("grad_bias", "bias", grad.sum(axis=0))):
@@ -173,9 +185,10 @@ def dense_backward() -> list[Check]:
                 what = f"backward(…, needs_grad_input=False) has found no gradient of the {of}"
                 raise Wrong(what, cause=STILL_NEEDED)
         returned = on_lists(layer.backward, "grad_output")(grad)
-        if layer.weights != weights.tolist() or layer.bias != [0.5] * weights.shape[1]:
+        if not equal(layer.weights, weights.tolist()) or not equal(layer.bias, [0.5] * weights.shape[1]):
             cause = "backward only finds the gradients; moving the weights is the optimizer's task"
             raise Wrong("the layer's weights or bias were changed by backward", cause=cause)
+        other.backward((-grad).tolist())
         return {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
 
     return graded(
@@ -187,8 +200,11 @@ def dense_backward() -> list[Check]:
             arguments=backward_arguments,
             typical=(4, 3, 2),
             sizes=SIZES,
+            again=AGAIN,
+            factors=(1e4, 1e-6),
+            special=(0, 1, 2),
             terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
-            scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
+            scale=gradient_scales,
             gradient=dense_slopes(call),
             way=weights_unread,
             mistakes=BACKWARD_MISTAKES,
@@ -249,6 +265,8 @@ def softmax_backward() -> list[Check]:
             arguments=arguments,
             typical=(4, 3),
             sizes=SHAPES,
+            special=(0, 2),
+            infinite=False,
             terms=lambda g, z, s: z.shape[1] + 16,
             scale=lambda g, z, s: np.abs(g).max(),
             gradient=gradient_check(
@@ -316,6 +334,7 @@ def network_forward() -> list[Check]:
             arguments=network_case,
             typical=((3, 3, 3, 2), 4, True),
             sizes=NETWORKS,
+            again=BATCHES,
             terms=lambda given: 64,
             scale=lambda given: sum(float(np.abs(z).max()) for z in network_trace(given).values()) + 1,
             mistakes=FORWARD_MISTAKES,
@@ -426,6 +445,7 @@ def network_step() -> list[Check]:
             arguments=network_case,
             typical=((3, 3, 3, 3), 4, True),
             sizes=NETWORKS,
+            again=BATCHES,
             terms=lambda given: 256,
             scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
             way=way,
@@ -445,10 +465,16 @@ def sgd_step() -> list[Check]:
 
     def call(given: Steps) -> dict[str, Any]:
         weights, bias = given.weights.tolist(), given.bias.tolist()
-        optimizer = sgd(given.rates[0], **given.settings)
+        optimizer, other = (sgd(given.rates[0], **given.settings) for _ in range(2))
+        g, h = given.weights.tolist(), given.bias.tolist()  # the same memory in every step, as a network has it
         for gradients, rate in zip(given.gradients, given.rates, strict=True):
             optimizer.learning_rate = rate
-            on_lists(lambda g, h: optimizer.step([weights, bias], [g, h]), "the gradient", "the gradient")(*gradients)
+            overwrite(g, gradients[0])
+            overwrite(h, gradients[1])
+            optimizer.step([weights, bias], [g, h])
+            if not equal([g, h], [each.tolist() for each in gradients]):
+                raise Wrong("the gradient was changed by the call", cause="the caller still needs it: only read it")
+            other.step([(-given.weights).tolist(), (-given.bias).tolist()], [g, h])
         after = {"weights": weights, "bias": bias}
         if given.settings.get("momentum"):
             after[state_name("velocity", "weights")], after[state_name("velocity", "bias")] = optimizer.state()[
@@ -465,7 +491,7 @@ def sgd_step() -> list[Check]:
             arguments=steps_case,
             typical=((3, 2), SGD_ALL),
             sizes=SGD_SIZES,
-            scale=lambda given: 10.0,
+            scale=steps_scale,
             mistakes=sgd_mistakes(NOT_IN_PLACE),
         )
     )

@@ -13,10 +13,10 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import equal, handed
 from groundup.course.checks.source import loops_in, syntax_of, uses_none_of, with_helpers, without_loops
 from groundup.course.grading.calling.on_arrays import (
     LOOP,
-    NO_OUT,
     OVERFLOWED,
     below,
     both,
@@ -42,13 +42,18 @@ from groundup.course.grading.problems.activations import (
     softmax_scale,
 )
 from groundup.course.grading.problems.dense import (
+    AGAIN,
+    NO_OUT,
     BACKWARD_HAND,
     BACKWARD_MISTAKES,
     DENSE_HAND,
     DENSE_MISTAKES,
+    another_layer,
     backward_arguments,
     dense_arguments,
     dense_slopes,
+    gradient_scales,
+    layer_of,
 )
 from groundup.course.grading.problems.matrices import MATMUL_HAND, MATMUL_MISTAKES, SIZES, matrices
 
@@ -64,6 +69,8 @@ def outer_products() -> list[Check]:
         arguments=matrices,
         typical=(4, 3, 5),
         sizes=SIZES,
+        factors=(1e4, 1e-6),
+        special=(0, 1),
         terms=lambda a, b: a.shape[1],
         scale=lambda a, b: np.abs(a) @ np.abs(b),
         mistakes=[
@@ -126,6 +133,8 @@ def relu_backward() -> list[Check]:
         arguments=relu_arguments,
         typical=(4, 5),
         sizes=SHAPES,
+        factors=(1e4, 1e-6),
+        special=(0,),
         gradient=relu_slopes(call),
         way=without_loops(function, LOOP),
         mistakes=RELU_MISTAKES,
@@ -153,6 +162,8 @@ def softmax() -> list[Check]:
         arguments=softmax_arguments,
         typical=(4, 3),
         sizes=SHAPES,
+        factors=(1e4, 1e-6),
+        special=(0,),
         terms=lambda z: z.shape[1] + 16,
         scale=softmax_scale,
         way=without_loops(function, LOOP),
@@ -174,9 +185,10 @@ def dense_forward() -> list[Check]:
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
-        layer = dense(weights, bias)
+        layer = layer_of(dense, weights, bias)
         found = on_arrays(layer.forward, lambda x: (len(x), len(bias)), "x", scratch=False)(x)
-        if layer._x is None or np.shape(layer._x) != x.shape or np.any(np.asarray(layer._x) != x):
+        another_layer(dense, layer, -x)
+        if layer._x is None or not equal(np.asarray(layer._x), x):
             raise Wrong("Dense.forward does not remember x", cause="backward will ask what x was: self._x = x")
         unchanged(Tally(), (weights, bias), (layer.weights, layer.bias), ("weights", "bias"))
         return found
@@ -192,6 +204,9 @@ def dense_forward() -> list[Check]:
         arguments=dense_arguments,
         typical=(4, 3, 4),
         sizes=SIZES,
+        again=AGAIN,
+        factors=(1e4, 1e-6),
+        special=(0, 1, 2),
         terms=lambda x, w, b: len(w) + 1,
         scale=lambda x, w, b: np.abs(x) @ np.abs(w) + np.abs(b),
         mistakes=DENSE_MISTAKES,
@@ -253,8 +268,9 @@ def dense_backward() -> list[Check]:
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
-        layer = dense(weights, np.full(weights.shape[1], 0.5, weights.dtype))
-        layer.forward(x)
+        layer = layer_of(dense, weights, np.full(weights.shape[1], 0.5, weights.dtype))
+        layer.forward(handed(x))
+        other = another_layer(dense, layer, -x)
         layer.grad_weights[...], layer.grad_bias[...] = HELD, HELD
         if layer.backward(grad, needs_grad_input=False) is not None:
             raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=NOT_NEEDED)
@@ -269,6 +285,7 @@ def dense_backward() -> list[Check]:
             if getattr(layer, name) is not there:
                 raise Wrong(f"{name} is another array than before the call", cause=NEW_ARRAY.format(f"self.{name}"))
         unchanged(Tally(), (weights,), (layer.weights,), ("weights",))
+        other.backward(-grad)
         return {
             "grad_input": found[""],
             "grad_weights": of_weights,
@@ -297,8 +314,11 @@ def dense_backward() -> list[Check]:
         arguments=backward_arguments,
         typical=(4, 3, 2),
         sizes=SIZES,
+        again=AGAIN,
+        factors=(1e4, 1e-6),
+        special=(0, 1, 2),
         terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
-        scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
+        scale=gradient_scales,
         gradient=dense_slopes(call),
         way=weights_unread,
         mistakes=[

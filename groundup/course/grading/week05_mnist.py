@@ -11,6 +11,7 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, unchanged
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import handed, overwrite
 from groundup.course.checks.source import without_loops
 from groundup.course.grading.calling.on_arrays import (
     LOOP,
@@ -66,6 +67,7 @@ from groundup.course.grading.problems.optimizer_steps import (
     sgd_steps,
     state_name,
     steps_case,
+    steps_scale,
 )
 
 
@@ -74,9 +76,10 @@ def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., A
 
     def call(*arguments: Any) -> dict[str, Any]:
         before = [np.copy(each) for each in arguments]
+        arguments = tuple(map(handed, arguments))
         found = {
             "": function(*arguments, scratch=poisoned_scratch),
-            "the result without scratch=": function(*arguments),
+            "the result without scratch=": function(arguments[0], arguments[1].tolist()),
         }
         unchanged(Tally(), before, arguments, names)
         return found
@@ -130,6 +133,8 @@ def softmax_cross_entropy() -> list[Check]:
         arguments=labelled,
         typical=(4, 3),
         sizes=SHAPES,
+        factors=(1e4, 1e-6),
+        special=(0,),
         terms=lambda z, labels: z.size + 16,
         scale=loss_scale,
         mistakes=[
@@ -178,6 +183,8 @@ def softmax_cross_entropy_backward() -> list[Check]:
         arguments=labelled,
         typical=(4, 3),
         sizes=SHAPES,
+        factors=(1e4, 1e-6),
+        special=(0,),
         gradient=cross_entropy_gradient(call),
         terms=lambda z, labels: z.shape[1] + 16,
         scale=slopes_scale,
@@ -251,12 +258,15 @@ def optimizer_checks(
     def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
         parameters = [give(given.weights), give(given.bias)]
         weights, bias = parameters
-        optimizer = getattr(floor.optimizers, name)(given.rates[0], **given.settings)
+        optimizer, other = (getattr(floor.optimizers, name)(given.rates[0], **given.settings) for _ in range(2))
+        memory = [give(each) for each in given.gradients[0]]  # the same in every step, as a network has it
         for gradients, rate in zip(given.gradients, given.rates, strict=True):
             optimizer.learning_rate = rate
-            handed = [give(each) for each in gradients]
-            optimizer.step(list(parameters), handed)  # a list of its own: an array put into it is lost
-            unchanged(Tally(), gradients, handed, ["the weights' gradient", "the bias's gradient"])
+            for there, values in zip(memory, gradients, strict=True):
+                overwrite(there, values)
+            optimizer.step(list(parameters), memory)  # a list of its own: an array put into it is lost
+            unchanged(Tally(), gradients, memory, ["the weights' gradient", "the bias's gradient"])
+            other.step([give(-given.weights), give(-given.bias)], memory)
         found = {"weights": weights, "bias": bias}
         state = optimizer.state()["buffers"]
         for setting, held_names in buffers.items():
@@ -280,7 +290,7 @@ def optimizer_checks(
         arguments=steps_case,
         typical=((3, 2), typical),
         sizes=sizes,
-        scale=lambda given: 10.0,
+        scale=steps_scale,
         mistakes=mistakes,
         fresh=True,
         way=without_loops(getattr(stage().optimizers, name).step, f"{LOOP}; only the parameters are looped over", 1),

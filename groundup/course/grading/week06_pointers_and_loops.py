@@ -9,7 +9,7 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
@@ -17,6 +17,7 @@ from groundup.course.grading.calling.c_functions import (
     alike,
     and_then,
     c_function,
+    graded,
     matrix,
     numpy_floor,
     read_at_strides,
@@ -60,7 +61,7 @@ def relu_backward() -> list[Check]:
 
     z, grad = np.array([[-1.0, 0.0, 2.0], [3.0, -4.0, 0.5]]), np.array([[10.0, 20.0, 30.0], [-40.0, 50.0, 60.0]])
     weights = matrix(np.random.default_rng(8), (3, 4))
-    made = checks_of(
+    made = graded(
         Exercise(
             call=call,
             reference=reference,
@@ -72,6 +73,8 @@ def relu_backward() -> list[Check]:
             arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
             typical=(4, 6),
             sizes=SHAPES,
+            factors=(1e4, 1e-6),
+            special=(0,),
             gradient=gradient_check(
                 lambda z: float(np.sum(np.maximum(z, 0) * weights)),
                 lambda z: call(weights, z),
@@ -101,7 +104,7 @@ def add_bias() -> list[Check]:
         return fenced_arrays.run("add_bias", function, *values.shape, *arguments)["values"]
 
     places = "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]"
-    return checks_of(
+    return graded(
         Exercise(
             call=call,
             fresh=True,
@@ -116,6 +119,8 @@ def add_bias() -> list[Check]:
             arguments=lambda rng, size: (rng.standard_normal(size[1]), matrix(rng, size)),
             typical=(4, 4),
             sizes=SHAPES,
+            factors=(1e4, 1e-6),
+            special=(0, 1),
             mistakes=[
                 Mistake(
                     "only the first row has its bias: does the index move on to row i, at i * columns?",
@@ -180,7 +185,7 @@ def column_sums() -> list[Check]:
         found = read_at_strides(values, row, column)
         return None if found is None else found.sum(axis=0)
 
-    return checks_of(
+    return graded(
         Exercise(
             call=call,
             reference=lambda values: values.sum(axis=0),
@@ -190,6 +195,8 @@ def column_sums() -> list[Check]:
             arguments=lambda rng, size: (matrix(rng, size),),
             typical=(5, 5),
             sizes=SHAPES,
+            factors=(1e4, 1e-6),
+            special=(0,),
             terms=lambda values: len(values),
             scale=lambda values: np.abs(values).sum(axis=0),
             mistakes=[
@@ -243,7 +250,7 @@ def softmax() -> list[Check]:
 
         return lambda z: quietly(lambda: compute(z))
 
-    made = checks_of(
+    made = graded(
         Exercise(
             call=call,
             reference=floor.softmax,
@@ -257,6 +264,8 @@ def softmax() -> list[Check]:
             arguments=softmax_arguments,
             typical=(4, 4),
             sizes=SHAPES,
+            factors=(1e4, 1e-6),
+            special=(0,),
             terms=lambda z: z.shape[1] + 16,
             scale=softmax_scale,
             mistakes=[
@@ -286,7 +295,7 @@ def _carried(z: np.ndarray) -> np.ndarray:
 
 def matmul_ijk() -> list[Check]:
     """The product by its definition."""
-    return checks_of(product("matmul_ijk"))
+    return graded(product("matmul_ijk"))
 
 
 GRADES: dict[str, Callable[[], list[Check]]] = {

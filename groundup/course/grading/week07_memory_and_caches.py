@@ -10,7 +10,7 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
@@ -19,6 +19,7 @@ from groundup.course.grading.calling.c_functions import (
     and_then,
     c_function,
     faster,
+    graded,
     numpy_floor,
     quietly,
 )
@@ -37,6 +38,7 @@ from groundup.course.grading.problems.cross_entropy import (
     SLOPE_MAXIMUM_MISTAKES,
     labelled,
     loss_scale,
+    one_hot,
     slopes_scale,
 )
 from shared.numbers import two_digits
@@ -58,14 +60,11 @@ def softmax_cross_entropy_fused() -> list[Check]:
             "grad": losses.softmax_cross_entropy_backward(logits, labels),
         }
 
-    def one_hot(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return np.eye(logits.shape[1])[labels]
-
     def sums(logits: np.ndarray) -> np.ndarray:
         return np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
 
     def right(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return (softmax_of(logits) - one_hot(logits, labels)) / len(logits)
+        return (softmax_of(logits) - one_hot(labels, logits.shape[1])) / len(logits)
 
     def traced() -> tuple[Any, ...]:
         logits = rows_far_apart(np.random.default_rng(4), (40, 50))
@@ -89,7 +88,7 @@ def softmax_cross_entropy_fused() -> list[Check]:
     batch = "forgot the batch: the loss is the mean over its rows"
     fixed = np.array([2, 0, 1])
     three = np.log(3.0)
-    return checks_of(
+    return graded(
         Exercise(
             call=call,
             reference=reference,
@@ -111,6 +110,8 @@ def softmax_cross_entropy_fused() -> list[Check]:
             arguments=labelled,
             typical=(4, 5),
             sizes=SHAPES,
+            factors=(1e4, 1e-6),
+            special=(0,),
             terms=lambda logits, labels: logits.size + 16,
             way=order_of_accesses(name, ["losses.c", "activations.c"], traced, judge),
             scale=lambda *given: {"loss": loss_scale(*given), "grad": slopes_scale(*given)},
@@ -161,12 +162,12 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 ),
                 Mistake(
                     "1 was taken off before the division by the sum: e / sum - 1 = (e - sum) / sum",
-                    lambda z, y: (softmax_of(z) - one_hot(z, y) / sums(z)) / len(z),
+                    lambda z, y: (softmax_of(z) - one_hot(y, z.shape[1]) / sums(z)) / len(z),
                     "grad",
                 ),
                 Mistake(
                     "1 was taken off after the division by the batch: (softmax - 1) / batch",
-                    lambda z, y: softmax_of(z) / len(z) - one_hot(z, y),
+                    lambda z, y: softmax_of(z) / len(z) - one_hot(y, z.shape[1]),
                     "grad",
                 ),
             ],
@@ -243,7 +244,7 @@ def sgd() -> list[Check]:
         alike(tally, f"velocity of {case}", got["velocity"], velocity, cause)
 
     p, g = np.array([1.0, -2.0, 0.5]), np.array([[10.0, -20.0, 0.0], [10.0, -20.0, 0.0]])
-    made = checks_of(
+    made = graded(
         Exercise(
             call=call,
             fresh=True,
@@ -261,7 +262,12 @@ def sgd() -> list[Check]:
             arguments=arguments,
             way=order_of_accesses("sgd", ["optimizers.c"], traced, judge),
             typical=(6, 0.9, True, 0.01),
+            factors=(1e4, 1e-6),
+            special=(0, 1),
+            infinite=False,
             sizes=[
+                (65_537, 0.0, False, 0.0),
+                (65_537, 0.9, False, 0.0),
                 (1, 0.0, False, 0.0),
                 (7, 0.9, False, 0.1),
                 (31, 0.0, False, 0.1),
@@ -372,7 +378,7 @@ def by_blocks(name: str) -> Check:
 
 def matmul_ikj() -> list[Check]:
     """The product with the two inner loops swapped."""
-    made = checks_of(product("matmul_ikj", mistakes=[ONE_ROW_SET]))
+    made = graded(product("matmul_ikj", mistakes=[ONE_ROW_SET]))
     return [*made, along_rows("matmul_ikj")]
 
 
@@ -384,13 +390,13 @@ ONE_ROW_SET = Mistake(
 
 def matmul_blocked() -> list[Check]:
     """The product in blocks of b that stay in the cache."""
-    return [*checks_of(in_blocks("matmul_blocked")), by_blocks("matmul_blocked"), along_rows("matmul_blocked")]
+    return [*graded(in_blocks("matmul_blocked")), by_blocks("matmul_blocked"), along_rows("matmul_blocked")]
 
 
 def matmul_restrict() -> list[Check]:
     """The same product, in loops in which the compiler can use SIMD."""
     (m, k, n), name = (32, 256, 256), "matmul_restrict"
-    function, blocked = c_function(name, "float32"), c_function("matmul_blocked", "float32")
+    function, blocked = c_function(name), c_function("matmul_blocked")
     a, b = (each.astype("float32") for each in factors(np.random.default_rng(4), (m, k, n)))
     c = np.empty((m, n), "float32")
     speed = faster(
@@ -413,7 +419,7 @@ def matmul_restrict() -> list[Check]:
         in_order.run(tally)
 
     in_order = by_blocks(name)
-    return [*checks_of(in_blocks(name)), replace(in_order, run=promised), speed]
+    return [*graded(in_blocks(name)), replace(in_order, run=promised), speed]
 
 
 def in_blocks(name: str) -> Exercise:

@@ -21,6 +21,7 @@ from groundup.course.grading.calling.c_functions import (
     c_floor,
     c_function,
     faster,
+    graded,
     library,
     numpy_floor,
     read_at_strides,
@@ -56,7 +57,7 @@ def tile() -> list[Check]:
         case = f"{name}(m=13, k=40, n=70) in float32"
         tally.trying(case)
         scale = np.abs(a) @ np.abs(b)
-        alike(tally, case, product_call(name, "float32")(a, b), a.astype("float64") @ b, "", "float32", scale)
+        alike(tally, case, product_call(name)(a, b), a.astype("float64") @ b, "", "float32", scale)
 
     def with_bias(tally: Tally) -> None:
         function = c_function("dense_forward")
@@ -81,7 +82,7 @@ def tile() -> list[Check]:
         ),
     ]
     sizes = [(5, 3, 2 * width), (2, 9, width + 1), (17, 33, 70), (9, 600, 40), (260, 3, width + 3)]
-    made = checks_of(product(name, sizes, mistakes))
+    made = graded(product(name, sizes, mistakes))
     m, k, n = 32, 256, 256
     a, b = factors(np.random.default_rng(4), (m, k, n))
     c, packed, ikj, handle = np.empty((m, n)), c_function(name), c_function("matmul_ikj"), library.pool()

@@ -6,21 +6,24 @@ The right results are computed by stage 2 in float64. fenced_arrays.py has the f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.results import difference_shown
 from groundup.course.checks.speed import times_slower
+from groundup.course.grading.calling.on_arrays import in_float32
 from shared.checks.tolerance import compare
 from shared.contract import load_part, load_stage
 from shared.numbers import two_digits
 
 library: Any = load_part("stage3_c", "library")
 
-SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 300), (300, 3)]
-"""(rows, columns). 300 is more than fits an array of 256 numbers, or an index of eight bits."""
+SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 300), (300, 3), (65_537, 1), (1, 65_537)]
+"""(rows, columns). 300 and 65,537 are more than fits an array of 256 numbers, or an index of 8 or 16 bits."""
 
 
 def numpy_floor() -> Any:
@@ -35,10 +38,23 @@ def c_floor() -> Any:
     return stage
 
 
-def c_function(name: str, dtype: str = "float64") -> Callable[..., Any]:
-    """A C function of stage 3, called as stage3_c.library calls it."""
+def c_function(name: str) -> Callable[..., Any]:
+    """A C function of stage 3, called as stage3_c.library calls it, for the dtype of the first array of floats."""
     c_floor()
-    return library.function(name, dtype)
+    functions = {dtype: library.function(name, dtype) for dtype in ("float32", "float64")}
+
+    def call(*arguments: Any) -> Any:
+        kinds = (each.dtype.name for each in arguments if isinstance(each, np.ndarray) and each.dtype.kind == "f")
+        return functions[next(kinds)](*arguments)
+
+    return call
+
+
+def graded(exercise: Exercise) -> list[Check]:
+    """The checks of an exercise in C: called again, and in float32, too."""
+    exercise = replace(exercise, again=exercise.again or [exercise.typical, exercise.sizes[3], exercise.typical])
+    narrow = next(check for check in checks_of(in_float32(exercise)) if check.name == "agreement")
+    return and_then(checks_of(exercise), "agreement", narrow.run)
 
 
 def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
@@ -51,7 +67,7 @@ def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) ->
 
         return run
 
-    return [Check(check.name, both(check.run)) if check.name == name else check for check in made]
+    return [replace(check, run=both(check.run)) if check.name == name else check for check in made]
 
 
 def alike(

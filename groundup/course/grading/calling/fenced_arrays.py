@@ -3,18 +3,23 @@
 C does not notice an index that is one too large: it reads or writes whatever lies there. So every array that a function
 gets here has margins before and after it, filled with a known number, and an array that the function must fill holds
 another known number. A function that keeps within its arrays leaves the margins unchanged. Its result does not depend
-on what the margins, or the memory that it fills, held before.
+on what the margins, or the memory that it fills, held before. In two more calls a page that may not be read lies right
+behind each array, and right before it: there an access ends the process, even if the result does not show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Wrong
+from groundup.course.checks import repeated
+from groundup.course.checks.check import Tally, Wrong
+from groundup.course.grading.calling import guarded_memory
+from shared.contract import load_part
 
 MARGIN = 4096
 """Elements before and after each array: wrong row lengths go far beyond an end."""
@@ -68,14 +73,34 @@ def filled(name: str, shape: tuple[int, ...]) -> Memory:
     return Memory(name, shape, None, written=True)
 
 
-def run(name: str, function: Callable[..., Any], *arguments: Any, dtype: str = "float64") -> dict[str, Any]:
+STATIC = (
+    "static and global variables are shared by all calls, and by threads that call at the same time: what a call needs "
+    "stands in local variables, or in the arrays that it gets"
+)
+
+NOT_FREED = "what malloc gives must go back, on every way out of the function: free it"
+
+
+@cache
+def _library() -> str:
+    return str(load_part("stage3_c", "build").build().library)
+
+
+def run(name: str, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """Call a C function with an array in place of each Memory among `arguments`.
 
     Returns the arrays that it may write, by their names, and its return value, if it has one, as "returned".
-    Raises Wrong if it wrote outside its arrays, if it changed an array that it may only read, or if its result depends
-    on numbers outside its arrays or on what an array held before.
+    The arrays to be filled have the dtype of the others.
+    Raises Wrong if it wrote outside its arrays, if it changed an array that it may only read, if its result depends
+    on numbers outside its arrays or on what an array held before, or if it leaves something in memory of its own.
     """
+    kinds = (each.values.dtype.name for each in arguments if isinstance(each, Memory) and each.values is not None)
+    dtype = next((kind for kind in kinds if kind.startswith("float")), "float64")
+    static = guarded_memory.static(_library())
+    before = static.content()
     first = _once(name, function, arguments, dtype, OUTSIDE, np.nan)
+    if static.content() != before:
+        raise Wrong(f"{name} writes to memory of its own, which is there after the call, too", cause=STATIC)
     second = _once(name, function, arguments, dtype, -OUTSIDE, HELD)
     if differing(first, second):
         third = _once(name, function, arguments, dtype, -OUTSIDE, np.nan)
@@ -83,7 +108,25 @@ def run(name: str, function: Callable[..., Any], *arguments: Any, dtype: str = "
         if outside:
             raise Wrong(f"{_its(name, outside)} depends on what lies outside the arrays", cause=FROM_OUTSIDE)
         raise depends_on_before(name, differing(first, second))
+    if guarded_memory.can_guard():
+        for where in ("behind", "before"):
+            with Tally.trying_also(f", with memory that may not be read right {where} each array"):
+                _guarded(function, arguments, dtype, where == "behind")()
+    left = guarded_memory.leaks(_guarded(function, arguments, dtype, True)) if repeated.is_repeating() else 0
+    if left:
+        raise Wrong(f"{name} leaves about {left} bytes of memory behind with every call", cause=NOT_FREED)
     return first
+
+
+def _guarded(function: Callable[..., Any], arguments: tuple[Any, ...], dtype: str, behind: bool) -> Callable[[], Any]:
+    """A call of the function on arrays beside pages that may not be read."""
+    places: dict[Memory, np.ndarray] = {}
+    for each in arguments:
+        if isinstance(each, Memory) and each not in places:
+            values = np.zeros(each.shape, dtype) if each.values is None else each.values
+            places[each] = guarded_memory.guarded(len(places), values, behind)
+    given = [places[each] if isinstance(each, Memory) else each for each in arguments]
+    return lambda: function(*given)
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:

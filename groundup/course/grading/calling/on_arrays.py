@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
+from groundup.course.checks.repeated import handed, returned, same
 from groundup.course.checks.speed import Speed
+from groundup.course.grading.problems.dense import NO_OUT
 from groundup.course.grading.problems.networks import Problem
 from groundup.course.grading.problems.optimizer_steps import Steps
 from shared.contract import load_stage
@@ -26,9 +28,6 @@ times.
 """
 
 LOOP = "a loop in Python over elements or rows: one call of NumPy does a whole array"
-
-NO_OUT = "the result without out="
-
 
 def stage() -> Any:
     """The second floor, with the learner's function in it."""
@@ -41,8 +40,9 @@ def floor_below() -> Any:
 
 
 def poisoned_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Scratch memory full of values that the function must not read: NaN, or True."""
-    return np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 1, dtype)
+    """Scratch memory full of values that the function must not read: NaN, or True. Repeated calls get it again."""
+    values = np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 1, dtype)
+    return same(("scratch", name, shape, values.dtype), lambda: values)
 
 
 def on_arrays(
@@ -57,18 +57,20 @@ def on_arrays(
 
     def call(*arguments: Any) -> dict[str, Any]:
         before = [np.copy(each) for each in arguments]
+        arguments = tuple(map(handed, arguments))
         dtype = arguments[0].dtype
         out = np.full(shape(*arguments), np.nan, dtype)
-        returned = function(*arguments, out=out, **({"scratch": poisoned_scratch} if scratch else {}))
-        if returned is None:
+        into_out = function(*arguments, out=out, **({"scratch": poisoned_scratch} if scratch else {}))
+        if into_out is None:
             return {"": None}
-        if returned is not out:
+        if into_out is not out:
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
             not_out.append(Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause))
-        plain = function(*arguments)
+        plain = function(*(each.tolist() if each.dtype.kind == "i" else each for each in arguments))  # labels, as a list
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)
-        return {"": returned, NO_OUT: plain}
+        returned(plain)
+        return {"": into_out, NO_OUT: plain}
 
     return call
 
@@ -110,14 +112,10 @@ def graded(exercise: Exercise, *more: Check) -> list[Check]:
 
     From the check `values` on, each ends with the question whether `out` came back.
     """
+    exercise = replace(exercise, again=exercise.again or twice_with_others(exercise))
     made = {check.name: check for check in checks_of(exercise)}
-    narrow = replace(
-        exercise,
-        dtype="float32",
-        arguments=lambda rng, size: tuple(narrowed(each) for each in exercise.arguments(rng, size)),
-        show=lambda *arguments: f"{exercise.show(*arguments)} in float32",
-    )
-    double, single = made["agreement"], next(check for check in checks_of(narrow) if check.name == "agreement")
+    double = made["agreement"]
+    single = next(check for check in checks_of(in_float32(exercise)) if check.name == "agreement")
 
     def run(tally: Tally) -> None:
         double.run(tally)
@@ -137,6 +135,23 @@ def _returning_out(check: Check) -> Check:
             raise not_out[0]
 
     return Check(check.name, run)
+
+
+def in_float32(exercise: Exercise) -> Exercise:
+    """The exercise with arguments in float32; the right results are computed in float64."""
+
+    def reference(*arguments: Any) -> Any:
+        return exercise.reference(
+            *(each.astype(np.float64) if getattr(each, "dtype", None) == np.float32 else each for each in arguments)
+        )
+
+    return replace(
+        exercise,
+        dtype="float32",
+        reference=reference,
+        arguments=lambda rng, size: tuple(narrowed(each) for each in exercise.arguments(rng, size)),
+        show=lambda *arguments: f"{exercise.show(*arguments)} in float32",
+    )
 
 
 def narrowed(value: Any) -> Any:

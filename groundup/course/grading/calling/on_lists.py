@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
+from groundup.course.checks.repeated import handed, returned
 from groundup.course.checks.results import outputs
 from shared.contract import load_stage
 
@@ -35,7 +36,7 @@ def on_lists(
     """
 
     def call(*arguments: Any) -> Any:
-        given = [each.tolist() if isinstance(each, np.ndarray) else each for each in arguments]
+        given = [handed(each, np.ndarray.tolist) if isinstance(each, np.ndarray) else each for each in arguments]
         before = copy.deepcopy(given)
         try:
             result = function(*given)
@@ -54,6 +55,7 @@ def on_lists(
             if old != new:
                 cause = f"make a new list, and leave {name} as it is: the caller still needs it"
                 raise Wrong(f"{name} was changed by the call", cause=cause)
+        returned(result)
         return result
 
     return call
@@ -82,7 +84,7 @@ def graded(exercise: Exercise) -> list[Check]:
     dimensions = {
         name: LISTS[np.ndim(value)] for _, expected in exercise.hand for name, value in outputs(expected).items()
     }
-    return checks_of(replace(exercise, call=call, fresh=True))
+    return checks_of(replace(exercise, call=call, fresh=True, again=exercise.again or twice_with_others(exercise)))
 
 
 MATRIX = "a list of lists of floats"

@@ -17,6 +17,9 @@ from groundup.course.grading.problems.matrices import NO_NUMBER, ZEROS_SKIPPED
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
 
+LONG = [(65_537, 1, 1), (1, 65_537, 1), (1, 1, 65_537)]
+"""More than a counter of 16 bits can count."""
+
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
 
 AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]
@@ -31,25 +34,27 @@ def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = 
         hand=[((A, B), AB), ((B, A), BA), NO_NUMBER],
         arguments=factors,
         typical=(4, 4, 4),
-        sizes=[*SIZES, *sizes],
+        sizes=[*SIZES, *sizes, *LONG],
+        factors=(1e4, 1e-6),
+        special=(0, 1),
         terms=lambda a, b: a.shape[1],
         scale=lambda a, b: np.abs(a) @ np.abs(b),
         mistakes=[*mistakes, *PRODUCT_MISTAKES],
     )
 
 
-def product_call(name: str, dtype: str = "float64") -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def product_call(name: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """A product in C as a function of a and b.
 
     The functions of matmul_loops.c need no threads; all others take the threads' handle.
     """
-    function = c_function(name, dtype)
+    function = c_function(name)
     first = () if name in LOOPS else (library.pool(),)
 
     def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         m, k, n = _sizes(name, a, b)
         arguments = (*first, m, k, n, read("a", a), read("b", b), filled("c", (m, n)))
-        result: np.ndarray = fenced_arrays.run(name, function, *arguments, dtype=dtype)["c"]
+        result: np.ndarray = fenced_arrays.run(name, function, *arguments)["c"]
         return result
 
     return call

@@ -11,7 +11,11 @@ import numpy as np
 from groundup.course.checks.check import Tally
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import put, same
 from groundup.course.grading.problems.matrices import A, B
+
+
+NO_OUT = "the result without out="
 
 
 def dense_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
@@ -53,6 +57,13 @@ def dense_gradients(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dic
     return {"grad_input": grad @ weights.T, "grad_weights": x.T @ grad, "grad_bias": grad.sum(axis=0)}
 
 
+def gradient_scales(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
+    """The scale of each gradient's rounding."""
+    x, weights, grad = np.abs(x), np.abs(weights), np.abs(grad)
+    of_input = grad @ weights.T
+    return {"grad_weights": x.T @ grad, "grad_bias": grad.sum(axis=0), "grad_input": of_input, f"{NO_OUT}: grad_input": of_input}
+
+
 BACKWARD_HAND = [
     (
         (np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([[10.0]])),
@@ -67,6 +78,24 @@ BACKWARD_HAND = [
         },
     ),
 ]
+
+
+AGAIN = [(4, 3, 2), (9, 3, 2), (2, 3, 2), (4, 3, 2), (4, 3, 2)]
+"""(batch, inputs, outputs): the same layer with a larger and a smaller batch."""
+
+
+def layer_of(dense: Any, weights: np.ndarray, bias: np.ndarray, convert: Callable[[np.ndarray], Any] = np.copy) -> Any:
+    """A layer with these weights; in repeated calls the one of the call before, with its weights changed."""
+    layer = same(("layer", weights.shape, weights.dtype), lambda: dense(convert(weights), convert(bias)))
+    return put(layer, convert, weights=weights, bias=bias)
+
+
+def another_layer(dense: Any, layer: Any, x: Any) -> Any:
+    """Another layer of this size, after its forward: it must not disturb this one."""
+    dtype = getattr(x, "dtype", None)
+    other = dense(np.ones(np.shape(layer.weights), dtype), np.ones(np.shape(layer.bias), dtype))
+    other.forward(x)
+    return other
 
 
 BACKWARD_MISTAKES = [

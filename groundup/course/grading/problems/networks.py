@@ -13,6 +13,8 @@ from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import overwrite, same
+from groundup.course.grading.problems.activations import softmax_of
 from groundup.course.grading.problems.cross_entropy import cross_entropy_of, cross_entropy_slopes
 from shared.architectures import mlp
 
@@ -47,9 +49,12 @@ class Problem:
         """The network on a floor: Dense, activation, Dropout where there are masks, Dense, …"""
         architecture = mlp(self.sizes, self.activation, 0.5 if self.masks else 0.0)
         dtype = self.parameters[0].dtype.name
-        return floor.network.Network.from_parameters(
-            self.parameters, loss=self.loss, dtype=dtype, architecture=architecture
-        )
+        made = floor.network.Network.from_parameters
+        key = (floor.network.__name__, tuple(self.sizes), self.activation, self.loss, self.masks is None, dtype)
+        network = same(key, lambda: made(self.parameters, loss=self.loss, dtype=dtype, architecture=architecture))
+        for there, values in zip(network.parameters, self.parameters, strict=True):
+            overwrite(there, values)  # the network of the call before may be used again
+        return network
 
     @property
     def flat(self) -> np.ndarray:
@@ -75,14 +80,20 @@ def problem(
     return Problem(parameters, x, y, activation, "softmax_cross_entropy", masks)
 
 
-NETWORKS: list[tuple[tuple[int, ...], int, bool]] = [
+NETWORKS: list[tuple[Any, ...]] = [
     ((1, 1, 1), 1, False),
     ((4, 3), 3, False),
     ((2, 5, 1), 7, False),
     ((3, 4, 2, 5), 4, False),
     ((3, 5, 4, 2), 6, True),
+    ((3, 5, 4, 19), 5, True, "softmax"),
+    ((2, 4, 3), 70, False, "relu"),
 ]
-"""Layer sizes, batch, dropout: ones, no hidden layer, narrow, deep."""
+"""Layer sizes, batch, dropout, and the hidden activation if it is not tanh: ones, no hidden layer, narrow, deep. With
+softmax, each output of which depends on the whole row, it matters whether the mask or the derivative comes first."""
+
+BATCHES = [((3, 4, 3, 2), batch, True) for batch in (4, 9, 2, 4, 4)]
+"""The same network with a larger and a smaller batch."""
 
 
 SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
@@ -90,6 +101,19 @@ SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] =
     "relu": (lambda z: np.maximum(z, 0), lambda z, output: (z > 0) * 1.0),
 }
 """f(z) and f'(z)."""
+
+
+def bend(activation: str, z: np.ndarray) -> np.ndarray:
+    """f(z), softmax included."""
+    return softmax_of(z) if activation == "softmax" else SLOPES[activation][0](z)
+
+
+def bend_back(activation: str, grad: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """dL/dz from dL/df(z)."""
+    output = bend(activation, z)
+    if activation == "softmax":
+        return output * (grad - (grad * output).sum(axis=1, keepdims=True))
+    return grad * SLOPES[activation][1](z, output)
 
 
 def network_trace(
@@ -105,11 +129,10 @@ def network_trace(
     """
     trace: dict[str, np.ndarray] = {}
     signal = given.x.astype(np.float64)
-    activate, _ = SLOPES[given.activation]
     for i in range(given.layers):
         z = trace[f"z{i + 1}"] = signal @ given.parameters[2 * i] + (given.parameters[2 * i + 1] if bias else 0)
         if i < given.layers - 1:
-            signal = trace[f"output{i + 1}"] = activate(z) if activated else z
+            signal = trace[f"output{i + 1}"] = bend(given.activation, z) if activated else z
             if given.masks:
                 signal = trace[f"dropped{i + 1}"] = signal * (given.masks[i] if masked else 1)
     return trace
@@ -143,8 +166,7 @@ def network_gradients(
             found[f"dL/dW{i + 1}"], found[f"dL/db{i + 1}"] = trace[came_in].T @ grad, grad.sum(axis=0)
             grad = grad @ given.parameters[2 * i].T
         elif name.startswith("output"):
-            activate, slope_of = SLOPES[given.activation]
-            grad = grad * slope_of(trace[came_in], activate(trace[came_in])) if slope else grad
+            grad = bend_back(given.activation, grad, trace[came_in]) if slope else grad
         elif given.masks and masked:
             grad = grad * given.masks[i]
     ordered = [found[f"dL/d{p}{k + 1}"] for k in range(given.layers) for p in "Wb"]
@@ -158,10 +180,9 @@ def loss_slopes(given: Problem, outputs: np.ndarray) -> np.ndarray:
     return cross_entropy_slopes(outputs, given.y)
 
 
-def network_case(rng: np.random.Generator, size: tuple[tuple[int, ...], int, bool]) -> tuple[Problem]:
+def network_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Problem]:
     """A random problem of a size from NETWORKS."""
-    sizes, batch, dropout = size
-    return (problem(rng, sizes, batch, dropout),)
+    return (problem(rng, *size),)
 
 
 def column(*values: float) -> np.ndarray:
@@ -271,6 +292,7 @@ def backward_exercise(
         arguments=network_case,
         typical=((3, 3, 3, 3), 4, True),
         sizes=NETWORKS,
+        again=BATCHES,
         terms=lambda given: 256,
         scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
         gradient=network_slopes(call),

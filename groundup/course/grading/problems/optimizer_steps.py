@@ -33,14 +33,37 @@ class Steps:
         return f"{count} step{'s' * (count != 1)} with learning_rate {rates}{settings}"
 
 
-def steps_case(rng: np.random.Generator, size: tuple[tuple[int, int], dict[str, Any]]) -> tuple[Steps]:
-    """Three random steps; the last one has another learning rate. size: (shape of the weights, settings)."""
-    (rows, columns), settings = size
+def steps_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Steps]:
+    """Four random steps; the last two have another learning rate, and in the last the weights' gradients are all 0,
+    while what is kept of the earlier ones moves on.
+
+    size: (shape of the weights, settings, and by what the gradients are multiplied; NaN: one of them is NaN)
+    """
+    (rows, columns), settings, factor = size if len(size) == 3 else (*size, 1.0)
 
     def pair() -> tuple[np.ndarray, np.ndarray]:
         return rng.standard_normal((rows, columns)), rng.standard_normal(columns)
 
-    return (Steps(*pair(), [pair() for _ in range(3)], [0.1, 0.1, 0.03], settings),)
+    start, gradients = pair(), [pair() for _ in range(4)]
+    for g, h in gradients:
+        if np.isnan(factor):
+            g[-1, 0] = h[-1] = factor
+        else:
+            g *= factor
+            h *= factor
+    gradients[1][1][0] = 0
+    gradients[3][0].fill(0)
+    return (Steps(*start, gradients, [0.1, 0.1, 0.03, 0.03], settings),)
+
+
+def steps_scale(given: Steps) -> dict[str, float]:
+    """The scale of the rounding of the parameters, and of what the optimizers keep."""
+    largest = max(float(np.nanmax(np.abs(each))) for pair in given.gradients for each in pair)
+    start = 4 * max(1.0, float(np.abs(given.weights).max()), float(np.abs(given.bias).max()))
+    slope = largest + start * given.settings.get("weight_decay", 0.0)
+    scales = {"velocity": 10 * slope, "first_moment": slope, "second_moment": slope**2}
+    kept = {state_name(buffer, name): scale for buffer, scale in scales.items() for name in ("weights", "bias")}
+    return {"weights": start + 2 * slope, "bias": start + 2 * slope, **kept}
 
 
 def state_name(buffer: str, parameter: str) -> str:
@@ -156,12 +179,15 @@ SGD_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
 SGD_ALL = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 
 
-SGD_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
+SGD_SIZES: list[tuple[Any, ...]] = [
     ((1, 1), {}),
     ((1, 7), {"momentum": 0.9}),
     ((5, 1), {"momentum": 0.5, "weight_decay": 0.1}),
     ((7, 3), {"weight_decay": 0.1}),
     ((4, 3), SGD_ALL),
+    ((4, 3), {"momentum": 0.9}, 1e-7),
+    ((4, 3), SGD_ALL, 1e6),
+    ((4, 3), SGD_ALL, np.nan),
 ]
 
 
@@ -279,4 +305,8 @@ ADAM_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
     ((1, 7), {"weight_decay": 0.1}),
     ((5, 1), {"beta1": 0.0}),
     ((7, 3), ADAM_ALL),
+    ((4, 3), {}, 1e-7),
+    ((4, 3), {"epsilon": 1e-12}, 1e-7),
+    ((4, 3), {"weight_decay": 0.1}, 1e6),
+    ((4, 3), {}, np.nan),
 ]
