@@ -43,11 +43,11 @@ from groundup.course.grading.problems.activations import (
 )
 from groundup.course.grading.problems.dense import (
     AGAIN,
-    NO_OUT,
     BACKWARD_HAND,
     BACKWARD_MISTAKES,
     DENSE_HAND,
     DENSE_MISTAKES,
+    NO_OUT,
     another_layer,
     backward_arguments,
     dense_arguments,

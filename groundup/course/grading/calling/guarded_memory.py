@@ -65,7 +65,9 @@ class Static:
         data = Path(library).read_bytes()
         if not starts or data[:5] != b"\x7fELF\x02":
             return
-        offset, size, count = (struct.unpack_from(form, data, at)[0] for form, at in (("<Q", 32), ("<H", 54), ("<H", 56)))
+        offset, size, count = (
+            struct.unpack_from(form, data, at)[0] for form, at in (("<Q", 32), ("<H", 54), ("<H", 56))
+        )
         for header in range(offset, offset + size * count, size):
             kind, flags, _, address, _, _, length = struct.unpack_from("<IIQQQQQ", data, header)
             if kind == 1 and flags & 2:  # loaded, and writable

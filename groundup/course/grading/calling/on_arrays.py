@@ -29,6 +29,7 @@ times.
 
 LOOP = "a loop in Python over elements or rows: one call of NumPy does a whole array"
 
+
 def stage() -> Any:
     """The second floor, with the learner's function in it."""
     return load_stage("stage2_numpy")
@@ -66,7 +67,9 @@ def on_arrays(
         if into_out is not out:
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
             not_out.append(Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause))
-        plain = function(*(each.tolist() if each.dtype.kind == "i" else each for each in arguments))  # labels, as a list
+        plain = function(
+            *(each.tolist() if each.dtype.kind == "i" else each for each in arguments)
+        )  # labels, as a list
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)
         returned(plain)

@@ -14,7 +14,6 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.repeated import put, same
 from groundup.course.grading.problems.matrices import A, B
 
-
 NO_OUT = "the result without out="
 
 
@@ -61,7 +60,12 @@ def gradient_scales(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dic
     """The scale of each gradient's rounding."""
     x, weights, grad = np.abs(x), np.abs(weights), np.abs(grad)
     of_input = grad @ weights.T
-    return {"grad_weights": x.T @ grad, "grad_bias": grad.sum(axis=0), "grad_input": of_input, f"{NO_OUT}: grad_input": of_input}
+    return {
+        "grad_weights": x.T @ grad,
+        "grad_bias": grad.sum(axis=0),
+        "grad_input": of_input,
+        f"{NO_OUT}: grad_input": of_input,
+    }
 
 
 BACKWARD_HAND = [
