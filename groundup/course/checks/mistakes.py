@@ -24,11 +24,13 @@ class Mistake:
     text: the message for the learner
     result: computes the mistaken result from the task's arguments; None where it would equal the right one
     output: the name of the output that it changes, "" for a function with a single one
+    seen: whether it is seen in how the function runs, not only in its numbers
     """
 
     text: str
     result: Callable[..., Any]
     output: str = ""
+    seen: bool = False
 
 
 def likely_cause(
@@ -48,9 +50,9 @@ def likely_cause(
     for mistake in mistakes:
         if mistake.output == output:
             wrong = mistake.result(*arguments)
-            if wrong is not None and _same(got, wrong) and not _same(expected, wrong):
+            if wrong is not None and same_numbers(got, wrong) and not same_numbers(expected, wrong):
                 return mistake.text
-    return _general(got, expected, fresh)
+    return general_cause(got, expected, fresh)
 
 
 USED_UP = (
@@ -72,7 +74,8 @@ def cause_of_ragged(rows: Any) -> str:
 COMPUTED = "inf - inf, inf / inf or 0 / 0: was exp taken of a large number, or a number divided by a sum of zeros?"
 
 
-def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
+def general_cause(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
+    """The likely cause of a wrong result that can come up in every task; \"\" where the numbers do not show one."""
     if got.shape != expected.shape:
         if expected.ndim == 2 and got.shape == expected.shape[::-1]:
             return "transposed: rows and columns have changed places"
@@ -86,13 +89,15 @@ def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
         if np.isnan(got).all():
             return "nothing was written: the result is as it was before the call, NaN; or NaN was computed"
         return f"not every element is written: the first that is not is {first}; or NaN was computed there"
-    if expected.ndim == 2 and expected.shape[0] == expected.shape[1] and _same(got, expected.T):
+    if np.isnan(expected).any() and np.isfinite(got[np.isnan(expected)]).all():
+        return "NaN has to come out, and a number does: NaN is skipped, or a comparison with it taken for an answer"
+    if expected.ndim == 2 and expected.shape[0] == expected.shape[1] and same_numbers(got, expected.T):
         return "transposed: rows and columns have changed places"
     if expected.size and not got.any() and expected.any():
         return "all zeros: the sum is never added to, or never written"
-    if _same(got, -expected):
+    if same_numbers(got, -expected):
         return "wrong sign: everything is minus what it should be"
-    if _same(got, expected) and not np.array_equal(got, expected, equal_nan=True):
+    if same_numbers(got, expected) and not np.array_equal(got, expected, equal_nan=True):
         return (
             "nearly right, but further off than rounding explains: is a number clamped, a small one added, or a "
             "constant written with few digits?"
@@ -106,7 +111,7 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
     if expected.size < 2 or not np.isfinite(got).all() or not np.isfinite(expected).all() or sizes.max() == 0:
         return ""
     factor = float(got.flat[sizes.argmax()] / expected.flat[sizes.argmax()])
-    if factor == 0 or not _same(got, factor * expected) or _same(got, expected):
+    if factor == 0 or not same_numbers(got, factor * expected) or same_numbers(got, expected):
         return ""
     whole = round(factor) if abs(factor) >= 1 else round(1 / factor)
     if abs(factor) >= 1 and abs(factor - whole) < 1e-3 * abs(factor):
@@ -116,7 +121,8 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
     return ""
 
 
-def _same(a: Any, b: Any) -> bool:
+def same_numbers(a: Any, b: Any) -> bool:
+    """Whether two results have the same idea: the same numbers but for their rounding in float32."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.shape != b.shape:
         return False

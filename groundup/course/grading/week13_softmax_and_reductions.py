@@ -84,6 +84,16 @@ SOFTMAX_MISTAKES = [
         "NaN. Begin with a number of the row",
         wrong_in_float32(lambda z, launch: softmax_of(z, f32(0)) if z.max() < 0 else None),
     ),
+    *(
+        Mistake(
+            "the largest begins at a fixed number, and in a row whose numbers all lie below it every exponential is 0: "
+            "begin with a number of the row",
+            wrong_in_float32(
+                lambda z, launch, least=least: softmax_of(z, np.maximum(z.max(axis=1, keepdims=True), least))
+            ),
+        )
+        for least in map(f32, (-100, -500, -999, -1e3, -9999, -1e4, -1e5, -1e6, -1e9, -1e30))
+    ),
     Mistake(
         "the largest of the rows so far is subtracted: begin anew for each row, with z[row, 0]",
         wrong_in_float32(lambda z, launch: softmax_of(z, np.maximum.accumulate(z.max(axis=1, keepdims=True), axis=0))),

@@ -67,7 +67,7 @@ def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None
 
         return wrong
 
-    return [Mistake(text, raced(text), output) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
+    return [Mistake(text, raced(text), output, seen=True) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
 
 
 def what_race(profile: Any) -> str:

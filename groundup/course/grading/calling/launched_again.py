@@ -25,8 +25,9 @@ import numpy as np
 from cuda_emulator.runtime import tracing
 from cuda_emulator.stepping import step
 from groundup.course.checks.check import Check, Tally, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.results import outputs
+from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.calling.kernel_causes import inputs_kept
 from groundup.course.grading.calling.kernel_launches import (
     Both,
@@ -148,7 +149,7 @@ def kernel_checks(
 
         return replace(check, run=run) if check.name == "sizes" else check
 
-    return [longer(each) for each in checks_of(exercise)]
+    return [longer(each) for each in sure_checks(exercise)]
 
 
 def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way) -> None:
