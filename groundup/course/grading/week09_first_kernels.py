@@ -48,6 +48,7 @@ def multiply() -> list[Check]:
             hand=[
                 ((as_float([3, -4, 5]), as_float([2, 0.5, 0]), Launch(1, 4)), [6, -2, 0]),
                 ((as_float([1, 2, 3, 4, 5]), as_float([1, 2, 3, 4, 5]), Launch(1, 2)), [1, 4, 9, 16, 25]),
+                ((as_float([np.inf, np.nan, 0]), as_float([0, 0, np.inf]), Launch(1, 4)), [np.nan] * 3),
             ],
             arguments=lambda rng, size: (random(rng, size[0]), random(rng, size[0]), size[1]),
             typical=(37, Launch(3, 4)),
@@ -149,7 +150,7 @@ def gather_labels() -> list[Check]:
             ],
             arguments=lambda rng, size: (*epoch(rng, size[0]), *size),
             typical=(13, Launch(2, 4)),
-            sizes=[(count, launch) for count in COUNTS for launch in any_grid(count)],
+            sizes=[*((count, launch) for count in COUNTS for launch in any_grid(count)), (300, Launch(2, 64))],
             mistakes=[
                 *left_out(batch),
                 *GATHERED,

@@ -124,7 +124,8 @@ def tile_of(name: str, side: int) -> list[Check]:
             types=only_float32(
                 kernel, Launch(1, (side, side)), lambda rng: (random(rng, side, 3), 0, 0, Out((side, side)))
             ),
-        )
+        ),
+        size=((side, side), 0, 0),
     )
 
 

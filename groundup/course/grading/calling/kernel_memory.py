@@ -214,11 +214,12 @@ def watched(
         trace = traced(kernel, launch, *given)
         profile = analysis.analyse(trace)
         ask_profile(tally, profile, race=race, uninitialised=uninitialised)
-        for share in work:
-            those = touched(trace, share.place, share.kind)
-            share_work(tally, share, those, math.prod(trace.grid), math.prod(trace.block))
-        for budget in [*budgets, no_atomics(atomics)]:
-            count_finding(tally, profile, budget.ask(checks, profile), budget.cause)
+        for patterns in (True, False):  # the budgets in between explain other ways of sharing the work unevenly
+            for share in work:
+                those = touched(trace, share.place, share.kind)
+                share_work(tally, share, those, math.prod(trace.grid), math.prod(trace.block), race, patterns)
+            for budget in [*budgets, no_atomics(atomics)] if patterns else []:
+                count_finding(tally, profile, budget.ask(checks, profile), budget.cause)
         missed = ((budget.ask(checks, profile), budget.cause) for budget in remarks)
         for finding, cause in missed:
             if not finding.passed:

@@ -18,6 +18,7 @@ import numpy as np
 from cuda_emulator.trace import Trace
 from groundup.course.checks.check import Tally
 from groundup.course.grading.calling.kernel_causes import is_assembled
+from groundup.course.grading.calling.kernel_launches import ONE_THREAD
 from groundup.lens.memories import KINDS, find_places
 from shared.numbers import plural
 
@@ -66,10 +67,13 @@ def touched(trace: Trace, place: int | None, kind: str) -> Touched:
     return Touched(name, block, events["thread"].astype(np.int64), element, lines)
 
 
-def share_work(tally: Tally, work: Work, those: Touched, blocks: int, threads: int) -> None:
+def share_work(
+    tally: Tally, work: Work, those: Touched, blocks: int, threads: int, several: str = "", patterns: bool = False
+) -> None:
     """Count whether no thread touches more than its share, and writes what another one writes.
 
-    blocks, threads: of the launch, and of a block
+    blocks, threads: of the launch, and of a block; several: why two threads may write one element, "" for ONE_THREAD
+    patterns: whether to refuse only what the accesses explain, such as one thread that does everything
     """
     who = those.block * threads + those.thread
     pairs = np.unique(np.stack([who, those.element // work.row]), axis=1)
@@ -82,23 +86,19 @@ def share_work(tally: Tally, work: Work, those: Touched, blocks: int, threads: i
         work.kind == "load" or writers <= 1,
         f"{writers} threads write the same element of {those.name}",
         expected="one thread for each",
-        cause=work.cause or EVERY_THREAD,
+        cause=several or ONE_THREAD,
         line=line or None,
     )
+    pattern = _who_works(workers, blocks, threads) if most > work.most else ""
     tally.holds(
-        most <= work.most,
+        most <= work.most or (patterns and not pattern),
         f"thread {busiest % threads} of block {busiest // threads} {does} {plural(most, unit)} of {those.name}",
         expected=f"at most {work.most}, if all {blocks * threads} threads share the work",
         got=str(most),
-        cause=work.cause or _who_works(workers, blocks, threads) or NOT_ITS_SHARE,
+        cause=work.cause or pattern or NOT_ITS_SHARE,
         line=line or None,
     )
 
-
-EVERY_THREAD = (
-    "the threads do not share the work: several do the same. Each has numbers of its own, which begin at the thread's "
-    "number in the whole grid and go on by the size of the grid"
-)
 
 NOT_ITS_SHARE = (
     "a thread does the work of several: the title says what one thread is there for, and the grid has a thread for "

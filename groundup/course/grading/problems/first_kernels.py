@@ -34,7 +34,7 @@ ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
 def epoch(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(labels, order, position) of an epoch whose batch of this many rows begins at position 8."""
     samples = rows + 11
-    labels = rng.integers(0, 10, samples).astype(np.int32)
+    labels = rng.integers(0, 1_000_000, samples).astype(np.int32)
     return labels, rng.permutation(samples).astype(np.int32), np.array([8], np.int64)
 
 
@@ -127,6 +127,7 @@ def matmul_exercise(
             ((b, a), [[1, 2, 3], [4, 5, 6], [-2, -1, 0]]),
             # 0 times infinity is NaN: no product may be left out because one of its factors is 0
             ((as_float([[0, 2], [1, 0]]), as_float([[np.inf, 1], [3, np.inf]])), [[np.nan, np.inf], [np.inf, np.nan]]),
+            ((as_float([[np.inf, 1], [3, np.inf]]), as_float([[0, 2], [1, 0]])), [[np.nan, np.inf], [np.inf, np.nan]]),
         ],
         arguments=lambda rng, size: (random(rng, size[0], size[1]), random(rng, size[1], size[2])),
         typical=(21, 37, 5),
