@@ -8,7 +8,7 @@ right, or that has other numbers in most cases, is not its cause: then the case 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,9 +34,10 @@ def sure_checks(exercise: Exercise) -> list[Check]:
             try:
                 run(tally)
             except Wrong as wrong:
-                by_numbers = {each.text for each in exercise.mistakes if not each.seen}
-                if wrong.cause in by_numbers:
-                    wrong.cause = wrong.cause if _fits(exercise, wrong.cause) else ""
+                texts = list(dict.fromkeys(each.text for each in exercise.mistakes if not each.seen))
+                if wrong.picture is not None and wrong.cause in texts:  # told by its numbers
+                    cases = list(_cases(exercise))
+                    wrong.cause = next((text for text in texts if _fits(exercise, text, cases)), "")
                 elif wrong.cause.startswith(GENERAL) and not _always(exercise, wrong.cause, tally.fresh):
                     wrong.cause = ""
                 raise
@@ -46,7 +47,10 @@ def sure_checks(exercise: Exercise) -> list[Check]:
     return [replace(each, run=surely(each.run)) for each in checks_of(exercise)]
 
 
-def _cases(exercise: Exercise) -> Iterator[tuple[tuple[Any, ...], str, np.ndarray, np.ndarray, bool]]:
+Case = tuple[tuple[Any, ...], str, np.ndarray, np.ndarray, bool]
+
+
+def _cases(exercise: Exercise) -> Iterator[Case]:
     """(arguments, output, right numbers, the function's numbers, whether these are right) of each case and output."""
     rng = np.random.default_rng(40)
     drawn = [exercise.arguments(rng, size) for size in [exercise.typical, *exercise.sizes][:MOST_CASES]]
@@ -65,13 +69,13 @@ def _cases(exercise: Exercise) -> Iterator[tuple[tuple[Any, ...], str, np.ndarra
                 continue
 
 
-def _fits(exercise: Exercise, text: str) -> bool:
+def _fits(exercise: Exercise, text: str, cases: Sequence[Case]) -> bool:
     """Whether a mistake is wrong only where the function is, and has its numbers in most of these cases.
 
     Not in all: a mistake is modelled for plain launches, and rarely for every grid.
     """
     fitting = others = 0
-    for arguments, name, right, mine, is_right in _cases(exercise):
+    for arguments, name, right, mine, is_right in cases:
         told = [each for each in exercise.mistakes if (each.text, each.output) == (text, name)]
         results = [result for each in told if (result := each.result(*arguments)) is not None]
         same = any(same_numbers(mine, each) for each in results)

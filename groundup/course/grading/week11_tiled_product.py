@@ -91,7 +91,7 @@ def tile_of(name: str, side: int) -> list[Check]:
         mistakes.append(
             Mistake(
                 "not turned around: the tile is of the source transposed",
-                lambda source, row, column: part(source.T, row, column),
+                lambda source, row, column: part(source, row, column).T,
             )
         )
     return kernel_checks(
@@ -125,7 +125,7 @@ def tile_of(name: str, side: int) -> list[Check]:
                 kernel, Launch(1, (side, side)), lambda rng: (random(rng, side, 3), 0, 0, Out((side, side)))
             ),
         ),
-        size=((side, side), 0, 0),
+        sizes=[((side, side), 0, 0)],
     )
 
 
@@ -261,7 +261,7 @@ def tiled_product() -> list[Check]:
                 lambda rng: (random(rng, 5, 6), random(rng, 6, 6), Out((5, 6))),
             ),
         ),
-        size=(5, 6, 7),
+        sizes=[(5, 6, 7)],
         special=APART,
     )
     numbers = next(check for check in made if check.name == "sizes")

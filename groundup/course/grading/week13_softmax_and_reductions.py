@@ -293,7 +293,7 @@ def total_by_tree() -> list[Check]:
             ),
             types=only_float32(kernel, launch, lambda rng: (random(rng, 600), Out((1,)))),
         ),
-        size=600,
+        sizes=[600],
         special=APART,
     )
 

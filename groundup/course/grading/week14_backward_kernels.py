@@ -195,7 +195,7 @@ def columns_by_block() -> list[Check]:
             memory=no_early_return(kernel, memory),
             types=types,
         ),
-        size=(37, 5),
+        sizes=[(37, 5)],
         special=APART,
     )
 

@@ -12,7 +12,7 @@ from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.source import uses_none_of
-from groundup.course.grading.calling.kernel_launches import module
+from groundup.course.grading.calling.kernel_launches import Launch, module
 from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
 from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
@@ -29,7 +29,8 @@ def momentum() -> list[Check]:
 
 def update() -> list[Check]:
     """The device function, inside the project's kernels."""
-    return kernel_checks(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
+    kinds = [0, 1, 2, 3, 4]
+    return kernel_checks(optimizer_exercise(kinds, "update in {}"), sizes=[(kind, 9, Launch(1, 16)) for kind in kinds])
 
 
 def numpy_gradients(
@@ -103,11 +104,16 @@ def network_step() -> list[Check]:
         return kind.from_parameters(parameters, loss=loss, dtype=FLOAT64, architecture=architecture)
 
     def batches(x: Any, y: Any, masks: Any) -> dict[str, tuple[Any, Any, Any]]:
-        """The batch, one that is twice as large, and one of its first row, by what is said of them."""
-        made = {}
-        for name, rows in (("", np.arange(len(x))), (LARGER, np.arange(2 * len(x)) % len(x)), (SMALLER, np.arange(1))):
-            made[name] = x[rows], y[rows], [mask[rows] for mask in masks] if masks else None
-        return made
+        """The batch, one that is twice as large, one of a row, and one as large as the first, by what is said of them.
+
+        x has other numbers in each.
+        """
+        every = np.arange(len(x))
+        orders = {"": every, LARGER: np.concatenate([every, every]), SMALLER: every[:1], LAST: every[::-1]}
+        return {
+            name: (x[rows] * (1 - 0.3 * number), y[rows], [mask[rows] for mask in masks] if masks else None)
+            for number, (name, rows) in enumerate(orders.items())
+        }
 
     def call(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
         made, other = (network_on(network, parameters, masks, activation, loss_of(y)) for _ in range(2))
@@ -118,11 +124,6 @@ def network_step() -> list[Check]:
         return found
 
     def step_of(made: Any, x: Any, y: Any, masks: Any) -> dict[str, Any]:
-        before = [each.copy_to_host() for each in made.parameters]
-        op_by_op(made, x, y, None, masks)
-        after = [each.copy_to_host() for each in made.parameters]
-        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(after))]
-        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
         optimizer = Recording()
         loss = op_by_op(made, x, y, optimizer, masks)
         if loss is None:
@@ -138,6 +139,11 @@ def network_step() -> list[Check]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
+        before = [each.copy_to_host() for each in made.parameters]
+        op_by_op(made, x, y, None, masks)
+        after = [each.copy_to_host() for each in made.parameters]
+        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(after))]
+        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
         return {"loss": loss, **dict(zip(slope_names(gradients), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
@@ -235,7 +241,7 @@ def network_step() -> list[Check]:
     )
 
 
-LARGER, SMALLER = ", of a second batch that is larger,", ", of a third batch of one row,"
+LARGER, SMALLER, LAST = (f", of a {text}," for text in ("second, larger batch", "third batch of one row", "fourth"))
 
 OTHER_STEPS = ("STEP_LADDER", "choice", "train_step", "gradients", "_checked_step", "resident")
 

@@ -100,7 +100,7 @@ def tiled_forward() -> list[Check]:
                 kernel, Launch((2, 2), (SIDE, SIDE)), lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7)))
             ),
         ),
-        size=(5, 6, 7, 2),
+        sizes=[(5, 6, 7, 2)],
         special=APART,
     )
 
@@ -369,7 +369,7 @@ def combine() -> list[Check]:
                 lambda rng: (4, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
             ),
         ),
-        size=(3, 4, 5, 2, True, Launch(2, 16)),
+        sizes=[(3, 4, 5, 2, True, Launch(2, 16))],
     )
 
 

@@ -106,7 +106,7 @@ LOST_NAN = (
 Special = Sequence[Sequence[float]]
 """What stands in the first, the middle and the last place of an array, launch by launch."""
 
-MIXED: Special = ((np.nan, np.inf, -np.inf),)
+MIXED: Special = ((np.inf, np.nan, -np.inf),)
 
 APART: Special = ((np.nan,) * 3, (np.inf,) * 3)
 """Where numbers are added up: an infinity of either sign would give NaN, too."""
@@ -117,27 +117,28 @@ def kernel_checks(
     *,
     same: Sequence[tuple[int, int]] = (),
     special: Special = MIXED,
-    size: Any = None,
+    sizes: Sequence[Any] = (),
 ) -> list[Check]:
     """The checks of a kernel's exercise, the unfriendly launches included.
 
     same: (input, output): the places of arguments of the kernel that may be one array, as its docstring says
-    size: of the arguments; None for the typical size
+    sizes: of the arguments; none for the typical size. The last has the special numbers
     """
 
     def unfriendly(tally: Tally) -> None:
         if backend() != "emulator":
             return
-        ways = [TINY, HUGE_WITH_GAPS]
+        ways = [FLOAT64, TINY, HUGE_WITH_GAPS]
         ways += [Way(f" with arguments {i + 1} and {o + 1} one array", IN_PLACE, same=(i, o)) for i, o in same]
-        size_of = exercise.typical if size is None else size
+        tried = list(sizes) or [exercise.typical]
         for number, way in enumerate(ways):
-            _one(tally, exercise, exercise.arguments(np.random.default_rng(20 + number), size_of), way)
-        given = exercise.arguments(np.random.default_rng(30), size_of)
+            for size in tried:
+                _one(tally, exercise, exercise.arguments(np.random.default_rng(20 + number), size), way)
+        given = exercise.arguments(np.random.default_rng(30), tried[-1])
         for place, array in enumerate(given):
             for values in special if _is_float(array) else ():
                 changed = array.copy()
-                changed.reshape(-1)[[0, array.size // 2, -1]] = values
+                changed.reshape(-1)[[0, min(array.size // 2 + 1, array.size - 1), -1]] = values
                 named = " and ".join(f"{value:g}" for value in dict.fromkeys(values))
                 way = Way(f" with {named} in one of its arrays", LOST_NAN)
                 _one(tally, exercise, (*given[:place], changed, *given[place + 1 :]), way)

@@ -294,6 +294,7 @@ def _as_shown(settings: Settings) -> str:
 OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float]]]] = [
     (0, {"learning_rate": 0.1}, [[1.0, 2.0], [2.0, -1.0]], [[0.8, 2.1]]),
     (0, {"learning_rate": 0.1, "weight_decay": 0.5}, [[1.0, 2.0], [2.0, -1.0]], [[0.75, 2.0]]),
+    (0, {"learning_rate": 1.0, "weight_decay": 1e-4}, [[1000.0], [0.0]], [[999.9]]),
     # velocity 0.5 * 4 + 1 = 3 and 0.5 * 0 - 2 = -2; the step 0.1 of it
     (1, {"learning_rate": 0.1, "momentum": 0.5}, [[1.0, 2.0], [1.0, -2.0], [4.0, 0.0]], [[0.7, 2.2], [3.0, -2.0]]),
     # with 0.5 * p in the gradients they are 1.5 and -1, the velocities 3.5 and -1
