@@ -90,9 +90,8 @@ def places(program: str, fault: Fault) -> set[int]:
     differences = _differences(lines, mended(program, fault).split("\n"))
     changed = {number for _, first, last, _, _ in differences for number in range(first + 1, last + 1)}
     beside = {number for _, first, _, _, _ in differences for number in (first, first + 1)}
-    return (changed or beside) | {
-        number for number, line in enumerate(lines, start=1) if {line, line.strip()} & {*fault.also}
-    }
+    also = {number for number, line in enumerate(lines, start=1) if {line, line.strip()} & {*fault.also}}
+    return (changed or beside) | also
 
 
 def original_lines(program: str, now: str, line: int) -> set[int]:

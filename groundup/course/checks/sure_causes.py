@@ -7,6 +7,7 @@ right, or that has other numbers in most cases, is not its cause: then the case 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -37,7 +38,8 @@ def sure_checks(exercise: Exercise) -> list[Check]:
                 texts = list(dict.fromkeys(each.text for each in exercise.mistakes if not each.seen))
                 if wrong.picture is not None and wrong.cause in texts:  # told by its numbers
                     cases = list(_cases(exercise))
-                    wrong.cause = next((text for text in texts if _fits(exercise, text, cases)), "")
+                    score, place = max((_score(exercise, text, cases), -place) for place, text in enumerate(texts))
+                    wrong.cause = texts[-place] if score > NO_FIT else ""
                 elif wrong.cause.startswith(GENERAL) and not _always(exercise, wrong.cause, tally.fresh):
                     wrong.cause = ""
                 raise
@@ -69,9 +71,13 @@ def _cases(exercise: Exercise) -> Iterator[Case]:
                 continue
 
 
-def _fits(exercise: Exercise, text: str, cases: Sequence[Case]) -> bool:
-    """Whether a mistake is wrong only where the function is, and has its numbers in most of these cases.
+NO_FIT = (-math.inf, 0)
 
+
+def _score(exercise: Exercise, text: str, cases: Sequence[Case]) -> tuple[float, int]:
+    """(minus the cases in which a mistake has other numbers than the function, those in which it has the same).
+
+    NO_FIT if it is wrong where the function is right, or has the function's numbers in no more than half of the cases.
     Not in all: a mistake is modelled for plain launches, and rarely for every grid.
     """
     fitting = others = 0
@@ -80,10 +86,10 @@ def _fits(exercise: Exercise, text: str, cases: Sequence[Case]) -> bool:
         results = [result for each in told if (result := each.result(*arguments)) is not None]
         same = any(same_numbers(mine, each) for each in results)
         if is_right and len(results) == len(told) > 0 and not same:
-            return False
+            return NO_FIT
         fitting += same and not is_right
         others += bool(results) and not same and not all(same_numbers(right, each) for each in results)
-    return fitting > others
+    return (-others, fitting) if fitting > others else NO_FIT
 
 
 def _always(exercise: Exercise, cause: str, fresh: bool) -> bool:

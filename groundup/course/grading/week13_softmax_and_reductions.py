@@ -92,7 +92,7 @@ SOFTMAX_MISTAKES = [
                 lambda z, launch, least=least: softmax_of(z, np.maximum(z.max(axis=1, keepdims=True), least))
             ),
         )
-        for least in map(f32, (-100, -500, -999, -1e3, -9999, -1e4, -1e5, -1e6, -1e9, -1e30))
+        for least in map(f32, (-100, -500, -999, -1e3, -9999, -1e4, -1e5, -1e6))
     ),
     Mistake(
         "the largest of the rows so far is subtracted: begin anew for each row, with z[row, 0]",
@@ -145,7 +145,7 @@ SOFTMAX_BY_HAND = [
     ([[-1000.0, -1000.0], [1000.0, 1000.0]], [[0.5, 0.5], [0.5, 0.5]]),
     ([[1000.0, 1000.0], [-1000.0, -1000.0]], [[0.5, 0.5], [0.5, 0.5]]),
     ([[-1200.0, -1200.0], [-20000.0, -20000.0]], [[0.5, 0.5], [0.5, 0.5]]),
-    ([[-3e38, -3e38], [-1e6, -1e6]], [[0.5, 0.5], [0.5, 0.5]]),
+    ([[-1e9, -1e9], [-1e6, -1e6]], [[0.5, 0.5], [0.5, 0.5]]),
 ]
 """In the second the number of the largest size is not the largest. The third has numbers whose exponentials overflow,
 and a largest that is not the first; the fourth has no number above 0. In the last four the rows lie far apart."""

@@ -181,7 +181,7 @@ def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way)
 def _names_float32(kernel: Any) -> bool:
     """Whether the kernel, or a function that it calls, has the name float32 in it."""
     nodes = (node for source in (kernel.source, *tracing.called(kernel.source)) for node in ast.walk(source.tree))
-    return any("float32" in (getattr(node, "id", ""), getattr(node, "attr", "")) for node in nodes)
+    return any("float32" in (getattr(node, name, "") for name in ("id", "attr", "value")) for node in nodes)
 
 
 def _is_float(value: Any) -> bool:

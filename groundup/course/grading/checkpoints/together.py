@@ -28,8 +28,11 @@ def each_alone(*tasks: str) -> Check:
                     wrong.what = f"{task.function} ({task.id}) is wrong, in its check {each.name}: {wrong.what}"
                     raise
                 except Exception as error:
-                    what = f"{task.function} ({task.id}) is wrong, in its check {each.name}: {type(error).__name__}: {error}"
-                    raise Wrong(what, cause=f"groundup learn check {task.id} grades it alone") from error
+                    what = f"{task.function} ({task.id}) is wrong, in its check {each.name}: "
+                    raise Wrong(
+                        f"{what}{type(error).__name__}: {error}",
+                        cause=f"groundup learn check {task.id} grades it alone",
+                    ) from error
             tally.holds(True, f"{task.id} is right")
 
     return Check("each function alone", check)

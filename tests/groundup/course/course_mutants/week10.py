@@ -98,4 +98,19 @@ MUTANTS = [
         "values",
         "the column begins anew in each row",
     ),
+    Mutant(
+        "10.3",
+        "    first_column, row = cuda.grid(2)\n    column_step, row_step = cuda.gridsize(2)\n",
+        "    first_column, row = cuda.grid(2)\n    column_step, row_step = cuda.gridsize(2)\n"
+        "    first_column, column_step = (0 if first_column == 0 else features), 1\n",
+        "memory",
+        "a thread does the work of several",
+    ),
+    Mutant(
+        "10.2",
+        "    column = cuda.grid(1)\n",
+        "    column = cuda.threadIdx.x if cuda.blockIdx.x == 0 else columns\n",
+        "memory",
+        "only block 0 of 2 blocks works",
+    ),
 ]

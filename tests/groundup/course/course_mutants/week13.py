@@ -310,4 +310,21 @@ MUTANTS = [
         "values",
         "lanes have left before the shuffle",
     ),
+    Mutant(
+        "13.1",
+        "largest = z[row, 0]\n        j = 1",
+        "largest = z.dtype.type(-10000)\n        j = 0",
+        "values",
+        "the largest begins at a fixed number",
+    ),
+    Mutant(
+        "13.4", "largest = z[row, 0]", "largest = z.dtype.type(-1000)", "values", "the largest begins at a fixed number"
+    ),
+    Mutant(
+        "13.1",
+        "total += exponential",
+        "total += math.exp(z[row, j] - largest)",
+        "memory",
+        "with an array of its own it was right",
+    ),
 ]
