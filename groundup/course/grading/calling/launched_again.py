@@ -108,6 +108,9 @@ Special = Sequence[Sequence[float]]
 
 MIXED: Special = ((np.inf, np.nan, -np.inf),)
 
+ONLY_NAN: Special = ((np.nan,) * 3,)
+"""Where another form of the same formula may subtract an infinity from an infinity."""
+
 APART: Special = ((np.nan,) * 3, (np.inf,) * 3)
 """Where numbers are added up: an infinity of either sign would give NaN, too."""
 
