@@ -16,7 +16,7 @@ from groundup.course.grading.calling.early_returns import left_early, no_early_r
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, launched, module, random, threads
 from groundup.course.grading.calling.kernel_memory import COALESCED, watched
-from groundup.course.grading.calling.launched_again import APART, kernel_checks
+from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.cross_entropy import slopes_scale

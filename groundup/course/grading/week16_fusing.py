@@ -13,7 +13,7 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.early_returns import left_early
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random, threads
-from groundup.course.grading.calling.launched_again import APART, kernel_checks
+from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.cross_entropy import slopes_scale
@@ -292,7 +292,9 @@ def combine() -> list[Check]:
             ],
             dtype="float32",
             terms=lambda parts, bias, number, mask, launch: len(parts) + 16,
-            scale=lambda parts, bias, number, mask, launch: 2 * (np.abs(parts).sum(axis=0) + np.abs(bias)),
+            scale=lambda parts, bias, number, mask, launch: (
+                (np.abs(parts).sum(axis=0) + np.abs(bias)) * max(2.0, 0.0 if mask is None else float(mask.max()))
+            ),
             mistakes=[
                 Mistake(
                     "one part is left out, the last",
