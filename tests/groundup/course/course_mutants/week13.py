@@ -196,8 +196,8 @@ MUTANTS = [
         "        total += s[me // 32 * 32 + k]\n"
         "    cuda.syncwarp()\n"
         "    return total",
-        "types",
-        "five questions are enough",
+        "memory",
+        "float32 stands in it",
     ),
     Mutant("13.4", "largest = z[row, 0]\n", "largest = z.dtype.type(0)\n", "values", "the largest begins at 0"),
     Mutant(
