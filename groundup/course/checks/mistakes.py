@@ -89,7 +89,7 @@ def general_cause(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
         if np.isnan(got).all():
             return "nothing was written: the result is as it was before the call, NaN; or NaN was computed"
         return f"not every element is written: the first that is not is {first}; or NaN was computed there"
-    if np.isnan(expected).any() and np.isfinite(got[np.isnan(expected)]).all():
+    if np.isnan(expected).any() and np.isfinite(got[np.isnan(expected)]).any():
         return "NaN has to come out, and a number does: NaN is skipped, or a comparison with it taken for an answer"
     if expected.ndim == 2 and expected.shape[0] == expected.shape[1] and same_numbers(got, expected.T):
         return "transposed: rows and columns have changed places"

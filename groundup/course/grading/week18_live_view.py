@@ -311,7 +311,9 @@ def gradient_ratios() -> list[Check]:
                 ),
                 Mistake(
                     "weights that are small are not 0: inf and 0 are for weights that are all exactly 0",
-                    lambda p, g: of_each(p, g, lambda gr, w: math.inf if norm(w) < 1e-6 else norm(gr) / norm(w)),
+                    lambda p, g: of_each(
+                        p, g, lambda gr, w: norm(gr) / norm(w) if norm(w) > 1e-6 else math.inf if gr.any() else 0.0
+                    ),
                 ),
                 Mistake(
                     "NaN and infinity are replaced: in weights or gradients they have to show",

@@ -159,7 +159,7 @@ MUTANTS = [
         "9.4",
         "c[row, column] = total",
         "c[row, column] = total + a.dtype.type(1e-9)",
-        "memory",
-        "is a small number added",
+        "sizes",
+        "a small one added",
     ),
 ]

@@ -106,11 +106,4 @@ MUTANTS = [
         "memory",
         "a thread does the work of several",
     ),
-    Mutant(
-        "10.2",
-        "    column = cuda.grid(1)\n",
-        "    column = cuda.threadIdx.x if cuda.blockIdx.x == 0 else columns\n",
-        "memory",
-        "only block 0 of 2 blocks works",
-    ),
 ]

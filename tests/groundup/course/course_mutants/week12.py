@@ -82,7 +82,7 @@ MUTANTS = [
     Mutant(
         "12.1",
         "output[i] = function(z[i])",
-        "output[i] = function(z[i]) if z[i] == z[i] else z.dtype.type(0)",
+        "v = z[i]\n            output[i] = function(v) if v == v else z.dtype.type(0)",
         "memory",
         "NaN and inf say that something went wrong before",
     ),

@@ -160,11 +160,4 @@ MUTANTS = [
         "no condition around this line asks about column",
     ),
     Mutant("14.3", "j += cuda.blockDim.x", "j += 32", "sizes", "a row has fewer lanes than 32"),
-    Mutant(
-        "14.1",
-        "row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y",
-        "row = cuda.threadIdx.y if cuda.blockIdx.x == 0 else output.shape[0]",
-        "memory",
-        "only block 0 of 2 blocks works",
-    ),
 ]
