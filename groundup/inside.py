@@ -108,6 +108,8 @@ def hidden_activations(parameters: Sequence[np.ndarray], activation: str, x: np.
 def active_shares(activations: np.ndarray) -> np.ndarray:
     """The share of samples for which each unit is not 0: (units,), from 0 to 1. activations: (batch, units).
 
+    NaN and infinities are not 0.
+
     Raises ValueError if there is no sample or no unit.
     """
     _check_matrix("active_shares: activations", activations)

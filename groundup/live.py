@@ -28,7 +28,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
 
     width: the most characters. More values than that are averaged in `width` neighbouring groups, of which no two
     differ by more than one value; fewer give one character each. With low and high the least and the largest of what
-    is shown, a value v is block number round(7 (v - low) / (high - low)).
+    is shown, a value v is block number round(7 (v - low) / (high - low)), as Python rounds: 0.5 to 0 and 1.5 to 2.
     NaN and infinite values are left out of the averages; where that leaves nothing, there is a space. A series that is
     constant is a line of ▁. Raises ValueError for a width below 1.
     """
@@ -51,7 +51,8 @@ def gradient_ratios(parameters: Sequence[np.ndarray], gradients: Sequence[np.nda
 
     parameters, gradients: [W1, b1, W2, b2, …] and the gradients in the same order; the biases, which may well be 0,
     are left out. ‖·‖ is the square root of the sum of all squares. Times the learning rate it is the share by which a
-    step of plain SGD changes the weights. inf where the weights are all 0 and the gradient is not, 0 where both are.
+    step of plain SGD changes the weights. inf where the weights are all 0 and the gradient is not, 0 where both are,
+    NaN where either has a NaN.
     Raises ValueError where the two lists differ in length or shapes.
     """
     if [np.shape(p) for p in parameters] != [np.shape(g) for g in gradients]:

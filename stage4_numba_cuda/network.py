@@ -158,7 +158,10 @@ class Network(NetworkBase):
         return forward(self.layers, _on_device(x), Pass(training, own_masks, self._precision))
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
-        """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
+        """One step of training: forward, loss, backward, and then the optimizer moves the parameters, if there is one.
+
+        Returns the loss of this batch before the parameters move.
+        """
         own_masks = None if masks is None else iter([_on_device(mask) for mask in masks])
         x, y = _on_device(x), _on_device(y)
         this_pass = Pass(True, own_masks, self._precision, bias_apart=self.is_mlp and self._precision is None)

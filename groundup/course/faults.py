@@ -48,7 +48,8 @@ class Fault:
     shows: the command, in the learner's folder, that shows what goes wrong
     because: why it goes wrong; told after a right answer
     mend: (old, new) texts; the program with all of them replaced is the project's solution
-    also: further lines that count as the place of the fault, as they stand in the program, without indentation. The
+    also: further lines that count as the place of the fault, as they stand in the program, without indentation or, if
+        that tells two of them apart, with it. The
         lines that `mend` changes or takes out count already; if it only adds lines, those on both sides count
     seen_at: lines where the fault shows although another line has to change; an answer that names one is told so
     near: by kind, a sentence for an answer that is nearly right
@@ -89,7 +90,8 @@ def places(program: str, fault: Fault) -> set[int]:
     differences = _differences(lines, mended(program, fault).split("\n"))
     changed = {number for _, first, last, _, _ in differences for number in range(first + 1, last + 1)}
     beside = {number for _, first, _, _, _ in differences for number in (first, first + 1)}
-    return (changed or beside) | {number for number, line in enumerate(lines, start=1) if line.strip() in fault.also}
+    also = {number for number, line in enumerate(lines, start=1) if {line, line.strip()} & {*fault.also}}
+    return (changed or beside) | also
 
 
 def original_lines(program: str, now: str, line: int) -> set[int]:

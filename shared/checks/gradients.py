@@ -207,6 +207,7 @@ def slope(loss: Callable[[float], float], p: float, here: float) -> float | None
     """The derivative of loss at p by central differences, or None if there is a kink between p - h and p + h.
 
     here: loss(p), which is the same for all parameters
+    NaN where one of the losses is NaN: that is no kink, and must not be skipped as one.
     """
     h = STEP * max(1.0, abs(p))
     wide, narrow = ((loss(p + step), loss(p - step), step) for step in (h, h / 2))

@@ -113,7 +113,7 @@ def named(name, kernel):
 
 
 def forward_kernel(name, function):
-    """output = function(z), both flat vectors of one length. Grid-stride: any grid covers any size."""
+    """output = function(z), both flat vectors of one length; output may be z. Grid-stride: any grid covers any size."""
 
     def kernel(z, output):
         i = cuda.grid(1)
@@ -126,7 +126,7 @@ def forward_kernel(name, function):
 
 
 def backward_kernel(name, function):
-    """grad_z = function(grad_output, output), flat vectors of one length."""
+    """grad_z = function(grad_output, output), flat vectors of one length; grad_z may be grad_output."""
 
     def kernel(grad_output, output, grad_z):
         i = cuda.grid(1)

@@ -38,7 +38,8 @@ def update(kind, parameters, first, second, i, gradient, numbers):
     """Move parameters[i] by one step of the optimizer `kind` against its gradient, and its buffers with it.
 
     parameters (size,); first: v of SGD with momentum, s of RMSProp, m of Adam; second: v of Adam; both (size,), or
-    any vector where the optimizer has none, and then not touched; numbers (8,). All have one dtype.
+    any vector where the optimizer has none, and then not touched; numbers (8,). All have one dtype. Each number of
+    parameters, first and second that is needed is read once and written once.
     """
     p = parameters[i]
     decay = numbers[DECAY]
@@ -76,7 +77,10 @@ def sgd(parameters, gradients, numbers):
 
 @cuda.jit
 def momentum(parameters, gradients, velocity, numbers):
-    """SGD along a running sum of the gradients. All vectors (size,); the first and third change."""
+    """SGD along a running sum of the gradients. All vectors (size,); the first and third change.
+
+    Each number is read once and written once, by neighbouring threads side by side.
+    """
     i = cuda.grid(1)
     while i < parameters.size:
         update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)

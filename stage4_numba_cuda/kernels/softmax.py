@@ -26,7 +26,10 @@ BLOCK = 256
 
 @cuda.jit
 def softmax_thread(z, output):
-    """output = softmax of every row of z; both are (rows, columns). A thread takes a row, and any grid every row."""
+    """output = softmax of every row of z; both are (rows, columns), and output may be z itself.
+
+    A thread takes a row, and any grid every row.
+    """
     row = cuda.grid(1)
     rows, columns = z.shape
     while row < rows:
@@ -80,7 +83,7 @@ def warp_largest(value):
 
 @cuda.jit(device=True)
 def warp_sum(value):
-    """The sum over all 32 lanes, in every lane."""
+    """The sum of `value` over all 32 lanes, in every lane and in value's own type: five additions a lane."""
     offset = WARP // 2
     while offset > 0:
         value += cuda.shfl_xor_sync(WHOLE_WARP, value, offset)
@@ -90,7 +93,10 @@ def warp_sum(value):
 
 @cuda.jit
 def softmax_warp(z, output):
-    """Blocks of (32, warps): threadIdx.x is the lane and threadIdx.y the warp, so a warp's lanes share their row."""
+    """The same, a warp for each row; output may be z itself.
+
+    Blocks of (32, warps): threadIdx.x is the lane and threadIdx.y the warp, so a warp's lanes share their row.
+    """
     lane = cuda.threadIdx.x
     row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     rows, columns = z.shape
@@ -121,6 +127,7 @@ def softmax_warp_backward(grad_output, output, grad_z):
     """grad_z = (grad_output - the row's sum of grad_output * output) * output; all are (rows, columns).
 
     A warp takes a row: a block is 32 threads wide (threadIdx.x is the lane), and each threadIdx.y has a row of its own.
+    Each number of grad_z is written once and not read, unless grad_z is grad_output, which it may be.
     """
     lane = cuda.threadIdx.x
     row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y

@@ -24,11 +24,13 @@ class Mistake:
     text: the message for the learner
     result: computes the mistaken result from the task's arguments; None where it would equal the right one
     output: the name of the output that it changes, "" for a function with a single one
+    seen: whether it is seen in how the function runs, not only in its numbers
     """
 
     text: str
     result: Callable[..., Any]
     output: str = ""
+    seen: bool = False
 
     def fits(self, got: np.ndarray, arguments: Sequence[Any]) -> bool:
         """Whether it gives this result, or says nothing about these arguments."""
@@ -56,7 +58,7 @@ def likely_cause(
             wrong = mistake.result(*arguments)
             if wrong is not None and alike(got, wrong) and not alike(expected, wrong):
                 return mistake.text
-    return _general(got, expected, fresh)
+    return general_cause(got, expected, fresh)
 
 
 USED_UP = (
@@ -82,7 +84,8 @@ EVERYWHERE = ("every number is 0", "everything is")
 """The beginnings of the general causes that would show in every case."""
 
 
-def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
+def general_cause(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
+    """The likely cause of a wrong result that can come up in every task; \"\" where the numbers do not show one."""
     if got.shape != expected.shape:
         if expected.ndim == 2 and got.shape == expected.shape[::-1]:
             return "transposed: rows and columns have changed places"
@@ -96,6 +99,8 @@ def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
         if np.isnan(got).all():
             return "nothing was written: the result is as it was before the call, NaN; or NaN was computed"
         return f"not every element is written: the first that is not is {first}; or NaN was computed there"
+    if np.isnan(expected).any() and np.isfinite(got[np.isnan(expected)]).any():
+        return "NaN has to come out, and a number does: NaN is skipped, or a comparison with it taken for an answer"
     if expected.ndim == 2 and expected.shape[0] == expected.shape[1] and alike(got, expected.T):
         return "transposed: rows and columns have changed places"
     if expected.size > 1 and not got.any() and expected.any():
@@ -127,6 +132,7 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
 
 
 def alike(a: Any, b: Any) -> bool:
+    """Whether two results have the same idea: the same numbers but for their rounding in float32."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.shape != b.shape:
         return False

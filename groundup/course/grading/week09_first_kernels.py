@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
@@ -27,6 +27,8 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import kernel_checks
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoch, product
 
 COUNTS = (1, 7, 33)
@@ -38,7 +40,7 @@ ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * co
 def multiply() -> list[Check]:
     """9.1: out = a * mask."""
     kernel = module("kernels.dense").multiply
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda a, mask, launch: launched(kernel, launch, a, mask, Out(a.shape)),
             reference=lambda a, mask, launch: np.multiply(a, mask, dtype=np.float64),
@@ -46,6 +48,7 @@ def multiply() -> list[Check]:
             hand=[
                 ((as_float([3, -4, 5]), as_float([2, 0.5, 0]), Launch(1, 4)), [6, -2, 0]),
                 ((as_float([1, 2, 3, 4, 5]), as_float([1, 2, 3, 4, 5]), Launch(1, 2)), [1, 4, 9, 16, 25]),
+                ((as_float([np.inf, np.nan, 0]), as_float([0, 0, np.inf]), Launch(1, 4)), [np.nan] * 3),
             ],
             arguments=lambda rng, size: (random(rng, size[0]), random(rng, size[0]), size[1]),
             typical=(37, Launch(3, 4)),
@@ -54,15 +57,17 @@ def multiply() -> list[Check]:
             mistakes=[*left_out(lambda a, mask, launch: a * mask), *races()],
             memory=watched(
                 kernel,
-                Launch(2, 32),
+                Launch(2, 64),
                 lambda rng: (random(rng, 256), random(rng, 256), Out((256,))),
                 reads(0, 1, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
+                work=[Work(2, 2)],
             ),
             types=only_float32(
                 kernel, Launch(2, 4), lambda rng: (random(rng, 9), random(rng, 9), Out((9,))), remark=True
             ),
-        )
+        ),
+        same=[(0, 2)],
     )
 
 
@@ -81,7 +86,7 @@ def add_bias() -> list[Check]:
         "row and column exchanged: number i is in row i // columns, column i % columns",
         lambda z, bias, launch: z + bias[np.minimum(np.arange(z.size) // z.shape[1], bias.size - 1)].reshape(z.shape),
     )
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda z, bias, launch: launched(kernel, launch, Both(z), bias),
             reference=lambda z, bias, launch: np.add(z, bias, dtype=np.float64),
@@ -113,10 +118,11 @@ def add_bias() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch(2, 32),
+                Launch(2, 64),
                 lambda rng: (Both(random(rng, 8, 32)), random(rng, 32)),
                 reads(0, 1, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
+                work=[Work(0, 2)],
             ),
             types=only_float32(
                 kernel, Launch(2, 4), lambda rng: (Both(random(rng, 3, 4)), random(rng, 4)), remark=True
@@ -129,7 +135,7 @@ def gather_labels() -> list[Check]:
     """9.3: y[r] = labels[order[position + r]]."""
     kernel = module("kernels.gather").gather_labels
     labels, order = np.array([7, 3, 9, 1, 5], np.int32), np.array([4, 0, 3, 1, 2], np.int32)
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda labels, order, position, rows, launch: launched(
                 kernel, launch, labels, order, position, Out((rows,), "int32")
@@ -144,7 +150,7 @@ def gather_labels() -> list[Check]:
             ],
             arguments=lambda rng, size: (*epoch(rng, size[0]), *size),
             typical=(13, Launch(2, 4)),
-            sizes=[(count, launch) for count in COUNTS for launch in any_grid(count)],
+            sizes=[*((count, launch) for count in COUNTS for launch in any_grid(count)), (300, Launch(2, 64))],
             mistakes=[
                 *left_out(batch),
                 *GATHERED,
@@ -156,11 +162,12 @@ def gather_labels() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch(3, 32),
-                lambda rng: (*epoch(rng, 128), Out((128,), "int32")),
+                Launch(2, 64),
+                lambda rng: (*epoch(rng, 256), Out((256,), "int32")),
                 reads(1, 2, ONE_THREAD, per="launch"),
                 coalesced(3, RUNS),
                 coalesced(1, RUNS),
+                work=[Work(3, 2)],
             ),
         )
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
@@ -24,6 +24,8 @@ from groundup.course.grading.calling.kernel_launches import (
     threads,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.first_kernels import ALONG, GATHERED, SUM_IN_MEMORY, batch, epoch, product
 
 ONCE = (
@@ -46,7 +48,7 @@ def columns_by_thread() -> list[Check]:
         sums = matrix.sum(axis=0, dtype=np.float64)
         return np.where(np.arange(sums.size) < threads(launch)[0], sums, 0.0)
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda matrix, launch: launched(kernel, launch, matrix, Out((matrix.shape[1],))),
             reference=lambda matrix, launch: matrix.sum(axis=0, dtype=np.float64),
@@ -86,15 +88,17 @@ def columns_by_thread() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch(3, 32),
-                lambda rng: (random(rng, 5, 128), Out((128,))),
+                Launch(2, 64),
+                lambda rng: (random(rng, 5, 256), Out((256,))),
                 reads(1, 0, SUM_IN_MEMORY),
                 reads(0, 2, ONCE, per="launch"),
                 coalesced(cause=RUNS),
                 race=ONCE,
+                work=[Work(1, 2)],
             ),
             types=only_float32(kernel, Launch(2, 2), lambda rng: (random(rng, 3, 5), Out((5,)))),
-        )
+        ),
+        special=APART,
     )
 
 
@@ -131,7 +135,7 @@ def gather_rows() -> list[Check]:
 
         return wrong
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda values, order, position, rows, launch: launched(
                 kernel, launch, values, order, position, Out((rows, values.shape[1]))
@@ -164,11 +168,12 @@ def gather_rows() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch((3, 3), (32, 1)),
-                lambda rng: _rows_of_a_batch(rng, 5, 128),
+                Launch((2, 3), (32, 2)),
+                lambda rng: _rows_of_a_batch(rng, 12, 128),
                 coalesced(cause=ALONG),
                 reads(0, 2, ONCE, per="launch"),
                 race=ONCE,
+                work=[Work(3, 4)],
             ),
             types=only_float32(kernel, Launch((1, 2), (2, 2)), lambda rng: _rows_of_a_batch(rng, 5, 3), remark=True),
         )

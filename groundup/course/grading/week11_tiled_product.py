@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
@@ -23,7 +23,9 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.line_by_line import line_by_line
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.checkpoints.phase4_forward_pass import FROM_GLOBAL
 from groundup.course.grading.problems.first_kernels import ALONG, matmul_exercise
 
@@ -89,10 +91,10 @@ def tile_of(name: str, side: int) -> list[Check]:
         mistakes.append(
             Mistake(
                 "not turned around: the tile is of the source transposed",
-                lambda source, row, column: part(source.T, row, column),
+                lambda source, row, column: part(source, row, column).T,
             )
         )
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=part,
@@ -117,11 +119,13 @@ def tile_of(name: str, side: int) -> list[Check]:
                 lambda rng: (random(rng, 2 * side, 2 * side), side, 0, Out((side, side))),
                 reads(0, 1, "each thread copies one number"),
                 coalesced(cause="x and y mixed up: threadIdx.x has to run along the columns of the source"),
+                work=[Work(0, 1, "load")],
             ),
             types=only_float32(
                 kernel, Launch(1, (side, side)), lambda rng: (random(rng, side, 3), 0, 0, Out((side, side)))
             ),
-        )
+        ),
+        sizes=[((side, side), 0, 0)],
     )
 
 
@@ -231,7 +235,7 @@ def tiled_product() -> list[Check]:
 
         return wrong
 
-    made = checks_of(
+    made = kernel_checks(
         matmul_exercise(
             "tiled(16, 'nn')",
             call,
@@ -249,13 +253,16 @@ def tiled_product() -> list[Check]:
                 reads(0, 1, FROM_GLOBAL),
                 reads(1, 1, FROM_GLOBAL),
                 coalesced(cause=ALONG),
+                work=[Work(2, 1), Work(0, 3, "load", FROM_GLOBAL), Work(1, 3, "load", FROM_GLOBAL)],
             ),
             types=only_float32(
                 small["nn"],
                 grid(5, 6, 4),
                 lambda rng: (random(rng, 5, 6), random(rng, 6, 6), Out((5, 6))),
             ),
-        )
+        ),
+        sizes=[(5, 6, 7)],
+        special=APART,
     )
     numbers = next(check for check in made if check.name == "sizes")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
@@ -27,7 +27,9 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.calling.line_by_line import line_by_line
+from groundup.course.grading.calling.shared_work import Work
 
 cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""
@@ -74,7 +76,7 @@ def forward_kernel() -> list[Check]:
     def call(z: np.ndarray, name: str, launch: Launch) -> np.ndarray:
         return how(name)(kernels[name], launch, z, Out(z.shape))
 
-    shape, *others = checks_of(
+    shape, *others = kernel_checks(
         Exercise(
             call=call,
             reference=right,
@@ -99,13 +101,15 @@ def forward_kernel() -> list[Check]:
             ],
             memory=watched(
                 kernels[COMPILED],
-                Launch(3, 32),
-                lambda rng: (random(rng, 128), Out((128,))),
+                Launch(2, 64),
+                lambda rng: (random(rng, 256), Out((256,))),
                 reads(0, 2, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
+                work=[Work(1, 2)],
             ),
             types=only_float32(kernels[COMPILED], Launch(2, 4), lambda rng: (random(rng, 9), Out((9,)))),
-        )
+        ),
+        same=[(0, 1)],
     )
     return [named_right(shape, kernels, ""), *others]
 
@@ -131,7 +135,7 @@ def backward_kernel() -> list[Check]:
     def through_tanh(z: np.ndarray) -> Any:
         return line_by_line(kernels["tanh"], Launch(1, 4), weights, np.tanh(z), Out(z.shape, "float64"))
 
-    shape, *others = checks_of(
+    shape, *others = kernel_checks(
         Exercise(
             call=call,
             reference=right,
@@ -178,15 +182,17 @@ def backward_kernel() -> list[Check]:
             ],
             memory=watched(
                 kernels[COMPILED],
-                Launch(3, 32),
-                lambda rng: (random(rng, 128), random(rng, 128), Out((128,))),
+                Launch(2, 64),
+                lambda rng: (random(rng, 256), random(rng, 256), Out((256,))),
                 reads(0, 2, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
+                work=[Work(2, 2)],
             ),
             types=only_float32(
                 kernels[COMPILED], Launch(2, 4), lambda rng: (random(rng, 9), random(rng, 9), Out((9,)))
             ),
-        )
+        ),
+        same=[(0, 2)],
     )
     return [named_right(shape, kernels, "_backward"), *others]
 
@@ -209,7 +215,7 @@ def sigmoid_error() -> list[Check]:
     def single(z: float, target: float, error: float) -> tuple[tuple[Any, ...], Any]:
         return (as_float([z]), as_float([target])), [error]
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda z, target: launched(kernel, Launch(-(-z.size // 32), 32), z, target, Out(z.shape)),
             reference=lambda z, target: np.logaddexp(0, z.astype(np.float64)) - z.astype(np.float64) * target,
@@ -258,7 +264,8 @@ def sigmoid_error() -> list[Check]:
             types=only_float32(
                 kernel, Launch(2, 4), lambda rng: (10 * random(rng, 8), np.float32(rng.random(8)), Out((8,)))
             ),
-        )
+        ),
+        special=((np.nan,) * 3,),
     )
 
 

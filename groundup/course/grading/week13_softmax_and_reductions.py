@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.early_returns import left_early
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
@@ -29,14 +29,15 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import (
     COALESCED,
-    Share,
     no_bank_conflicts,
     reads,
     requests_of_shared,
     stores,
     watched,
 )
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.activations import softmax_scale
 from groundup.course.grading.problems.kernel_reductions import (
     BARRIER_MISSING,
@@ -82,6 +83,16 @@ SOFTMAX_MISTAKES = [
         "the largest begins at 0: in a row without a number above 0 it stays 0, every exponential is 0, and 0 / 0 is "
         "NaN. Begin with a number of the row",
         wrong_in_float32(lambda z, launch: softmax_of(z, f32(0)) if z.max() < 0 else None),
+    ),
+    *(
+        Mistake(
+            "the largest begins at a fixed number, and in a row whose numbers all lie below it every exponential is 0: "
+            "begin with a number of the row",
+            wrong_in_float32(
+                lambda z, launch, least=least: softmax_of(z, np.maximum(z.max(axis=1, keepdims=True), least))
+            ),
+        )
+        for least in map(f32, (-100, -500, -999, -1e3, -9999, -1e4, -1e5, -1e6))
     ),
     Mistake(
         "the largest of the rows so far is subtracted: begin anew for each row, with z[row, 0]",
@@ -133,9 +144,11 @@ SOFTMAX_BY_HAND = [
     ([[-1000.0, -1000.0], [-2000.0, -1000.0]], [[0.5, 0.5], [0.0, 1.0]]),
     ([[-1000.0, -1000.0], [1000.0, 1000.0]], [[0.5, 0.5], [0.5, 0.5]]),
     ([[1000.0, 1000.0], [-1000.0, -1000.0]], [[0.5, 0.5], [0.5, 0.5]]),
+    ([[-1200.0, -1200.0], [-20000.0, -20000.0]], [[0.5, 0.5], [0.5, 0.5]]),
+    ([[-1e9, -1e9], [-1e6, -1e6]], [[0.5, 0.5], [0.5, 0.5]]),
 ]
 """In the second the number of the largest size is not the largest. The third has numbers whose exponentials overflow,
-and a largest that is not the first; the fourth has no number above 0. In the last two the rows lie far apart."""
+and a largest that is not the first; the fourth has no number above 0. In the last four the rows lie far apart."""
 
 
 def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mistakes: Sequence[Mistake]) -> Exercise:
@@ -166,12 +179,15 @@ def softmax_thread() -> list[Check]:
     memory = watched(
         kernel,
         Launch(2, 2),
-        lambda rng: (random(rng, 7, 5), Out((7, 5))),
+        lambda rng: (random(rng, 8, 5), Out((8, 5))),
+        work=[Work(1, 2, row=5)],
         race="two threads work on one row: a thread goes on by as many rows as the grid has threads, cuda.gridsize(1)",
     )
     types = only_float32(kernel, Launch(1, 2), lambda rng: (random(rng, 3, 4), Out((3, 4))))
     mistakes = [*SOFTMAX_MISTAKES, of_rows_before(1)]
-    return checks_of(replace(softmax_exercise(kernel, any_grid, mistakes), memory=memory, types=types))
+    return kernel_checks(
+        replace(softmax_exercise(kernel, any_grid, mistakes), memory=memory, types=types), same=[(0, 1)]
+    )
 
 
 def softmax_warp() -> list[Check]:
@@ -198,13 +214,14 @@ def softmax_warp() -> list[Check]:
     exercise = softmax_exercise(kernel, warps, mistakes)
     memory = followed(
         kernel,
-        Launch(1, (WARP, 2)),
-        lambda rng: (random(rng, 5, 64), Out((5, 64))),
+        Launch(2, (WARP, 2)),
+        lambda rng: (random(rng, 8, 64), Out((8, 64))),
         side_by_side=[0, 1],
         shared_out=[0, 1],
+        work=[Work(1, 4)],
     )
     types = only_float32(kernel, Launch(1, (WARP, 1)), lambda rng: (random(rng, 2, 40), Out((2, 40))))
-    return checks_of(replace(exercise, memory=memory, types=types))
+    return kernel_checks(replace(exercise, memory=memory, types=types), same=[(0, 1)])
 
 
 NO_TREE = (
@@ -238,7 +255,7 @@ def total_by_tree() -> list[Check]:
         padded[: vector.size] = vector
         return padded.reshape(-1, block).sum(axis=0)[:, None]
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda vector: launched(kernel, launch, vector, Out((1,))),
             reference=lambda vector: np.array([vector.astype(np.float64).sum()]),
@@ -267,15 +284,17 @@ def total_by_tree() -> list[Check]:
                 stores(1, 1, ONE_WRITES),
                 race=BARRIER_MISSING,
                 atomics=NO_TREE,
-                shares=[
-                    Share(0, 2, "each thread takes every 512th number: here one does the work of many"),
-                    Share(None, 2 * block.bit_length(), NO_TREE),
+                work=[
+                    Work(0, 2, "load", "each thread takes every 512th number: here one does the work of many"),
+                    Work(None, 2 * block.bit_length(), "load", NO_TREE),
                 ],
                 # In nine levels with two loads each, 20 warps have work, and 95 if every second thread is idle.
                 remarks=[no_bank_conflicts(SAME_BANKS), requests_of_shared(4 * block // WARP, IDLE_LANES)],
             ),
             types=only_float32(kernel, launch, lambda rng: (random(rng, 600), Out((1,)))),
-        )
+        ),
+        sizes=[600],
+        special=APART,
     )
 
 
@@ -313,7 +332,7 @@ def warp_sum() -> list[Check]:
 
     one = np.zeros(WARP, np.float32)
     one[[3, 20]] = 5, 2
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda values: line_by_line(sum_in_every_lane, launch(values), values, Out(values.shape)),
             reference=lambda values: np.repeat(values.astype(np.float64).reshape(-1, WARP).sum(axis=1), WARP),

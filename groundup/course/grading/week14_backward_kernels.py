@@ -10,13 +10,15 @@ import numpy as np
 
 from groundup.course.checks.check import Check
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.early_returns import left_early, no_early_return
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, launched, module, random, threads
-from groundup.course.grading.calling.kernel_memory import COALESCED, Share, watched
+from groundup.course.grading.calling.kernel_memory import COALESCED, watched
+from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.cross_entropy import slopes_scale
 from groundup.course.grading.problems.kernel_losses import (
     LOGITS_BY_HAND,
@@ -70,7 +72,7 @@ def softmax_warp_backward() -> list[Check]:
         ([[2.0, 2.0]], [[0.1, 0.9]], [[0.0, 0.0]]),
     ]
     shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda grad, output, launch: below("activations", "softmax_backward", grad, output, output),
@@ -87,7 +89,9 @@ def softmax_warp_backward() -> list[Check]:
             ),
             dtype="float32",
             terms=lambda grad, output, launch: output.shape[1] + 8,
-            scale=lambda grad, output, launch: float(np.abs(grad).max()),
+            scale=lambda grad, output, launch: float(
+                np.abs(grad).max() * max(1.0, np.abs(output).sum(axis=1).max()) * max(1.0, np.abs(output).max())
+            ),
             mistakes=[
                 *left_early(),
                 Mistake(
@@ -111,17 +115,21 @@ def softmax_warp_backward() -> list[Check]:
             ],
             memory=followed(
                 kernel,
-                Launch(1, (WARP, 2)),
-                lambda rng: (random(rng, 5, 64), random(rng, 5, 64), Out((5, 64))),
+                Launch(2, (WARP, 2)),
+                lambda rng: (random(rng, 8, 64), random(rng, 8, 64), Out((8, 64))),
                 side_by_side=[0, 1, 2],
+                written_once=[2],
                 shared_out=[0, 1, 2],
+                work=[Work(2, 4)],
             ),
             types=only_float32(
                 kernel,
                 Launch(1, (WARP, 1)),
                 lambda rng: (random(rng, 2, 40), random(rng, 2, 40), Out((2, 40))),
             ),
-        )
+        ),
+        same=[(0, 2)],
+        special=ONLY_NAN,
     )
 
 
@@ -151,14 +159,14 @@ def columns_by_block() -> list[Check]:
     memory = watched(
         kernel,
         Launch(2, (lanes, rows_at_once)),
-        lambda rng: (random(rng, 20, 40), Out((40,))),
+        lambda rng: (random(rng, 32, 64), Out((64,))),
         COALESCED,
         race=BARRIER_MISSING,
         atomics=NOT_DETERMINISTIC,
-        shares=[Share(0, -(-20 // rows_at_once) + 1, ROWS_AT_ONCE)],
+        work=[Work(0, 32 // rows_at_once + 1, "load", ROWS_AT_ONCE)],
     )
     types = only_float32(kernel, Launch(1, (lanes, rows_at_once)), lambda rng: (random(rng, 20, 3), Out((3,))))
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda matrix: launched(kernel, launch(matrix), matrix, Out(matrix.shape[1:])),
             reference=lambda matrix: matrix.sum(axis=0, dtype=np.float64),
@@ -187,7 +195,9 @@ def columns_by_block() -> list[Check]:
             ],
             memory=no_early_return(kernel, memory),
             types=types,
-        )
+        ),
+        sizes=[(37, 5)],
+        special=APART,
     )
 
 
@@ -202,7 +212,7 @@ def exponentials_to_slopes() -> list[Check]:
     def call(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> Any:
         return line_by_line(kernel(lanes), launch, logits, labels, Out(logits.shape, str(logits.dtype)))
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda logits, labels, lanes, launch: below(
@@ -232,7 +242,8 @@ def exponentials_to_slopes() -> list[Check]:
                 Launch(1, (WARP, 1)),
                 lambda rng: (*logits_and_labels(rng, (2, 40, 0, 0))[:2], Out((2, 40))),
             ),
-        )
+        ),
+        special=ONLY_NAN,
     )
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.source import uses_none_of
-from groundup.course.grading.calling.kernel_launches import module
+from groundup.course.grading.calling.kernel_launches import Launch, module
 from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
+from groundup.course.grading.calling.launched_again import ONLY_NAN, kernel_checks
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
 from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
 from groundup.course.grading.problems.kernel_reductions import FLOAT64
@@ -23,12 +24,15 @@ from shared.contract import STAGES, load_stage
 
 def momentum() -> list[Check]:
     """The kernel of SGD with momentum."""
-    return checks_of(optimizer_exercise([1], "{}"))
+    return kernel_checks(optimizer_exercise([1], "{}"), special=ONLY_NAN)
 
 
 def update() -> list[Check]:
     """The device function, inside the project's kernels."""
-    return checks_of(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
+    kinds = [0, 1, 2, 3, 4]
+    return kernel_checks(
+        optimizer_exercise(kinds, "update in {}"), sizes=[(kind, 9, Launch(1, 16)) for kind in kinds], special=ONLY_NAN
+    )
 
 
 def numpy_gradients(
@@ -78,7 +82,7 @@ def slope_names(parameters: Sequence[np.ndarray]) -> list[str]:
 
 
 class Recording:
-    """An optimizer that stores the arguments of its step."""
+    """An optimizer that stores the arguments of its step, and halves the parameters."""
 
     def __init__(self) -> None:
         self.given: list[tuple[list[Any], list[Any], list[np.ndarray]]] = []
@@ -86,6 +90,8 @@ class Recording:
     def step(self, parameters: Any, gradients: Any) -> None:
         """Stores the arrays, and the gradients' numbers at this time."""
         self.given.append((list(parameters), list(gradients), [each.copy_to_host() for each in gradients]))
+        for each in parameters:
+            each.copy_to_device(each.copy_to_host() / 2)
 
 
 def network_step() -> list[Check]:
@@ -99,8 +105,27 @@ def network_step() -> list[Check]:
         architecture = mlp(widths, activation, 0.5 if masks else 0.0)
         return kind.from_parameters(parameters, loss=loss, dtype=FLOAT64, architecture=architecture)
 
+    def batches(x: Any, y: Any, masks: Any) -> dict[str, tuple[Any, Any, Any]]:
+        """The batch, one that is twice as large, one of a row, and one as large as the first, by what is said of them.
+
+        x has other numbers in each.
+        """
+        every = np.arange(len(x))
+        orders = {"": every, LARGER: np.concatenate([every, every]), SMALLER: every[:1], LAST: every[::-1]}
+        return {
+            name: (x[rows] * (1 - 0.3 * number), y[rows], [mask[rows] for mask in masks] if masks else None)
+            for number, (name, rows) in enumerate(orders.items())
+        }
+
     def call(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        made = network_on(network, parameters, masks, activation, loss_of(y))
+        made, other = (network_on(network, parameters, masks, activation, loss_of(y)) for _ in range(2))
+        found: dict[str, Any] = {}
+        for name, batch in batches(x, y, masks).items():
+            found |= {f"{each}{name}": value for each, value in step_of(made, *batch).items()}
+            step_of(other, *batch)  # another network, whose numbers are the same, has its own arrays
+        return found
+
+    def step_of(made: Any, x: Any, y: Any, masks: Any) -> dict[str, Any]:
         optimizer = Recording()
         loss = op_by_op(made, x, y, optimizer, masks)
         if loss is None:
@@ -116,13 +141,22 @@ def network_step() -> list[Check]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        op_by_op(made, x, y, None, masks)  # without an optimizer no parameter may change
-        return {"loss": loss, **dict(zip(slope_names(parameters), gradients, strict=True))}
+        before = [each.copy_to_host() for each in made.parameters]
+        op_by_op(made, x, y, None, masks)
+        after = [each.copy_to_host() for each in made.parameters]
+        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(after))]
+        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
+        return {"loss": loss, **dict(zip(slope_names(gradients), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        made = network_on(load_stage(STAGES[1]).network.Network, parameters, masks, activation, loss_of(y))
-        gradients = made.gradients(x, y, masks)
-        return {"loss": made.loss(x, y, masks), **dict(zip(slope_names(parameters), gradients, strict=True))}
+        found: dict[str, Any] = {}
+        for number, (name, (some_x, some_y, some_masks)) in enumerate(batches(x, y, masks).items()):
+            halved = [each / 2**number for each in parameters]
+            made = network_on(load_stage(STAGES[1]).network.Network, halved, some_masks, activation, loss_of(y))
+            gradients = zip(slope_names(parameters), made.gradients(some_x, some_y, some_masks), strict=True)
+            found |= {f"loss{name}": made.loss(some_x, some_y, some_masks)}
+            found |= {f"{each}{name}": gradient for each, gradient in gradients}
+        return found
 
     def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
         rows, dropout, widths, activation, *loss = size
@@ -135,7 +169,7 @@ def network_step() -> list[Check]:
 
     def mistaken(mistake: str, text: str, place: int) -> Mistake:
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
-            if place >= len(parameters):
+            if place >= len(parameters) or activation == "softmax":
                 return None
             return numpy_gradients(parameters, x, y, masks, activation, mistake)[1 + place]
 
@@ -171,7 +205,7 @@ def network_step() -> list[Check]:
                 + (", dropout" if masks else "")
                 + (", mean_squared_error" if loss_of(y) == "mean_squared_error" else "")
             ),
-            hand=[(STEP_BY_HAND, STEP_EXPECTED)],
+            hand=[(STEP_BY_HAND, {**reference(*STEP_BY_HAND), **STEP_EXPECTED})],
             arguments=arguments,
             typical=(4, False, (5, 7, 6, 3), "tanh"),
             sizes=[
@@ -181,14 +215,24 @@ def network_step() -> list[Check]:
                 (7, True, (1, 1, 3), "tanh"),
                 (2, False, (2, 3), "relu"),
                 (3, True, (4, 5, 2), "tanh", "mean_squared_error"),
+                (3, True, (4, 5, 3, 2), "softmax"),
             ],
             terms=lambda x, y, parameters, masks, activation: 256,
             scale=lambda x, y, parameters, masks, activation: 100.0,
             mistakes=[
                 *(mistaken(mistake, text, place) for mistake, text in STEP_MISTAKES.items() for place in places),
                 Mistake(
+                    "the loss is taken after the parameters have moved: it is that of the forward pass before",
+                    lambda x, y, parameters, masks, activation: reference(
+                        x, y, [each / 2 for each in parameters], masks, activation
+                    )["loss"],
+                    "loss",
+                ),
+                Mistake(
                     "the dropout masks are not used on the way forward: they are in `this_pass`",
-                    lambda x, y, parameters, masks, activation: numpy_gradients(parameters, x, y, None, activation)[0],
+                    lambda x, y, parameters, masks, activation: (
+                        None if activation == "softmax" else numpy_gradients(parameters, x, y, None, activation)[0]
+                    ),
                     "loss",
                 ),
                 *map(never_made, places),
@@ -198,6 +242,8 @@ def network_step() -> list[Check]:
         )
     )
 
+
+LARGER, SMALLER, LAST = (f", of a {text}," for text in ("second, larger batch", "third batch of one row", "fourth"))
 
 OTHER_STEPS = ("STEP_LADDER", "choice", "train_step", "gradients", "_checked_step", "resident")
 

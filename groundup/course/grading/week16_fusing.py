@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.early_returns import left_early
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random, threads
+from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.cross_entropy import slopes_scale
 from groundup.course.grading.problems.kernel_losses import (
     LOGITS_BY_HAND,
@@ -51,7 +53,7 @@ def tiled_forward() -> list[Check]:
     def per_row(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, number: int) -> Any:
         return activated(number, x @ weights + bias[: len(x), None]) if len(x) <= bias.size else None
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda x, weights, bias, number: line_by_line(
                 kernel, launch(x, weights), x, weights, bias, number, Out((len(x), bias.size))
@@ -92,11 +94,14 @@ def tiled_forward() -> list[Check]:
                 lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7))),
                 written_once=[4],
                 fetched_once=[0, 1],
+                work=[Work(4, 1)],
             ),
             types=only_float32(
                 kernel, Launch((2, 2), (SIDE, SIDE)), lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7)))
             ),
-        )
+        ),
+        sizes=[(5, 6, 7, 2)],
+        special=APART,
     )
 
 
@@ -156,7 +161,7 @@ def softmax_cross_entropy_fused() -> list[Check]:
 
         return wrong
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=reference,
@@ -204,11 +209,12 @@ def softmax_cross_entropy_fused() -> list[Check]:
             ],
             memory=followed(
                 kernels[WARP],
-                Launch(1, (WARP, 2)),
-                lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5,)), Out((5, 64))),
+                Launch(2, (WARP, 2)),
+                lambda rng: (*logits_and_labels(rng, (8, 64, 0, 0))[:2], Out((8,)), Out((8, 64))),
                 side_by_side=[3],
                 written_once=[2],
                 shared_out=[0, 3],
+                work=[Work(3, 4), Work(2, 2)],
             ),
             types=only_float32(
                 kernels[WARP],
@@ -216,7 +222,8 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 lambda rng: (*logits_and_labels(rng, (2, 64, 0, 0))[:2], Out((2,)), Out((2, 64))),
                 AtMost("exp", 4, EXP_ONCE),
             ),
-        )
+        ),
+        special=ONLY_NAN,
     )
 
 
@@ -255,7 +262,7 @@ def combine() -> list[Check]:
         return activated(number, np.where(laps == 0, parts.sum(axis=0), parts[0]) + bias) if laps.any() else None
 
     parts = f32([[[1, 2], [0, 1]], [[3, -5], [4, 1]], [[0, 0], [1, 1]]])
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda parts, bias, number, mask, launch: finished(
@@ -285,7 +292,9 @@ def combine() -> list[Check]:
             ],
             dtype="float32",
             terms=lambda parts, bias, number, mask, launch: len(parts) + 16,
-            scale=lambda parts, bias, number, mask, launch: 2 * (np.abs(parts).sum(axis=0) + np.abs(bias)),
+            scale=lambda parts, bias, number, mask, launch: (
+                (np.abs(parts).sum(axis=0) + np.abs(bias)) * max(2.0, 0.0 if mask is None else float(mask.max()))
+            ),
             mistakes=[
                 Mistake(
                     "one part is left out, the last",
@@ -347,17 +356,23 @@ def combine() -> list[Check]:
             ],
             memory=followed(
                 kernel,
-                Launch(2, 8),
-                lambda rng: (1, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
+                Launch(2, 64),
+                lambda rng: (
+                    *(1, random(rng, 3, 4, 64), random(rng, 64), Out((4, 64)), Out((4, 64))),
+                    *(random(rng, 4, 64), 1),
+                ),
+                side_by_side=[1, 3, 4],
                 written_once=[3, 4],
                 fetched_once=[1],
+                work=[Work(3, 2), Work(4, 2)],
             ),
             types=only_float32(
                 kernel,
                 Launch(2, 8),
                 lambda rng: (4, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
             ),
-        )
+        ),
+        sizes=[(3, 4, 5, 2, True, Launch(2, 16))],
     )
 
 

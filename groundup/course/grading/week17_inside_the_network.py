@@ -9,12 +9,22 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
+from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.problems.cross_entropy import one_hot
-from groundup.course.grading.problems.networks import FORWARD_PROBLEM, SLOPES, Problem, column, network_trace, problem
+from groundup.course.grading.problems.networks import (
+    FORWARD_PROBLEM,
+    Problem,
+    bend,
+    bend_back,
+    column,
+    network_trace,
+    problem,
+)
 
 
 def confusion_matrix() -> list[Check]:
@@ -22,10 +32,11 @@ def confusion_matrix() -> list[Check]:
     function = inside.confusion_matrix
 
     def call(labels: np.ndarray, predictions: np.ndarray, classes: int) -> Any:
-        before = labels.copy(), predictions.copy()
-        counts = function(labels, predictions, classes)
-        unchanged(Tally(), before, (labels, predictions), ("labels", "predictions"))
-        if isinstance(counts, np.ndarray) and counts.dtype.kind not in "iu":
+        handed = repeated.handed(labels), repeated.handed(predictions)
+        counts = function(*handed, classes)
+        repeated.returned(counts)
+        unchanged(Tally(), (labels, predictions), handed, ("labels", "predictions"))
+        if isinstance(counts, np.ndarray) and counts.dtype != np.int64:
             raise Wrong("confusion_matrix: counts are whole numbers", expected="int64", got=str(counts.dtype))
         return counts
 
@@ -33,12 +44,13 @@ def confusion_matrix() -> list[Check]:
         counts: np.ndarray = one_hot(labels, classes).T @ one_hot(predictions, classes)
         return counts
 
-    def arguments(rng: np.random.Generator, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, int]:
-        count, classes = size
-        return rng.integers(0, classes, count), rng.integers(0, classes, count), classes
+    def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray, int]:
+        count, classes, *kinds = size
+        labels, predictions = (rng.integers(0, classes, count).astype(kind) for kind in kinds or ("int64", "int64"))
+        return labels, predictions, classes
 
     once = "each pair counts only once: counts[labels, predictions] += 1 forgets repeated places; np.add.at does not"
-    return checks_of(
+    return sure_checks(
         Exercise(
             call=call,
             fresh=True,
@@ -52,7 +64,16 @@ def confusion_matrix() -> list[Check]:
             ],
             arguments=arguments,
             typical=(50, 4),
-            sizes=[(1, 1), (1, 5), (7, 3), (1000, 10), (70_000, 1)],
+            sizes=[
+                (1, 1),
+                (1, 5),
+                (7, 3),
+                (1000, 10),
+                (70_000, 1),
+                (900, 20, *UNSIGNED),
+                (9, 130, *UNSIGNED),
+            ],
+            again=[(50, 4), (90, 4), (7, 3), (50, 4), (50, 4)],
             mistakes=[
                 Mistake(
                     "transposed: the row is the true label, the column what it was taken for",
@@ -86,18 +107,26 @@ def listed_layers(found: Any, wanted: Sequence[str], of: str) -> dict[str, Any]:
     return dict(zip(wanted, found, strict=True))
 
 
-def hidden_problem(rng: np.random.Generator, size: tuple[tuple[int, ...], int, str]) -> tuple[Problem]:
-    """A random network of layer sizes, batch and activation."""
-    sizes, batch, activation = size
-    return (problem(rng, sizes, batch, activation=activation),)
+def hidden_problem(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Problem]:
+    """A random network of layer sizes, batch, activation, and a factor of x."""
+    sizes, batch, activation, *factor = size
+    drawn = problem(rng, sizes, batch, activation=activation)
+    return (replace(drawn, x=drawn.x * (factor or [1])[0]),)
 
 
-HIDDEN: list[tuple[tuple[int, ...], int, str]] = [
+UNSIGNED = ("uint8", "uint8")
+"""The type of labels that MNIST's own files have."""
+
+HIDDEN: list[tuple[Any, ...]] = [
     ((1, 1, 1), 1, "tanh"),
     ((2, 5, 3), 7, "relu"),
     ((3, 4, 2, 5), 4, "tanh"),
     ((5, 3, 3, 3, 2), 3, "relu"),
+    ((3, 4, 5, 19), 5, "softmax"),
+    ((4, 6, 5, 3), 6, "relu", 1e6),
+    ((4, 6, 5, 3), 6, "relu", 1e-9),
 ]
+HIDDEN_AGAIN = [((3, 4, 3, 2), batch, "relu") for batch in (4, 9, 2, 4, 4)]
 
 
 def hidden_activations() -> list[Check]:
@@ -109,8 +138,9 @@ def hidden_activations() -> list[Check]:
         return {f"layer {i}": trace[f"output{i}"] for i in range(1, given.layers)}
 
     def call(given: Problem) -> dict[str, Any]:
-        handed, x = [each.copy() for each in given.parameters], given.x.copy()
+        handed, x = [repeated.handed(each) for each in given.parameters], repeated.handed(given.x)
         found = function(handed, given.activation, x)
+        repeated.returned(found)
         unchanged(Tally(), [*given.parameters, given.x], [*handed, x], [*["a parameter"] * len(handed), "x"])
         layers = listed_layers(found, list(outputs_of(given)), f"hidden_activations of {given}")
         none = function(handed[-2:], given.activation, np.zeros((1, len(handed[-2]))))
@@ -125,7 +155,7 @@ def hidden_activations() -> list[Check]:
     every_layer_gets_x = Mistake(
         "every layer gets x: it has to get the output of the layer before",
         lambda p: (
-            SLOPES[p.activation][0](p.x @ p.parameters[2] + p.parameters[3])
+            bend(p.activation, p.x @ p.parameters[2] + p.parameters[3])
             if p.x.shape[1] == len(p.parameters[2])
             else None
         ),
@@ -144,7 +174,7 @@ def hidden_activations() -> list[Check]:
         np.zeros(2),
         "relu",
     )
-    return checks_of(
+    return sure_checks(
         Exercise(
             call=call,
             fresh=True,
@@ -157,8 +187,9 @@ def hidden_activations() -> list[Check]:
             arguments=hidden_problem,
             typical=((3, 3, 3, 2), 4, "tanh"),
             sizes=HIDDEN,
+            again=HIDDEN_AGAIN,
             terms=lambda given: 64,
-            scale=lambda given: 1 + sum(float(np.abs(z).max()) for z in network_trace(given).values()),
+            scale=lambda given: sum(float(np.abs(z).max()) for z in network_trace(given).values()),
             mistakes=[
                 *(
                     Mistake(text, lambda given, wrong=wrong, name=name: wrong(given).get(name), name)
@@ -176,9 +207,10 @@ def active_shares() -> list[Check]:
     function = inside.active_shares
 
     def call(activations: np.ndarray) -> Any:
-        before = activations.copy()
-        shares = function(activations)
-        unchanged(Tally(), [before], [activations], ["activations"])
+        handed = repeated.handed(activations)
+        shares = function(handed)
+        repeated.returned(shares)
+        unchanged(Tally(), [activations], [handed], ["activations"])
         return shares
 
     def arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray]:
@@ -186,7 +218,7 @@ def active_shares() -> list[Check]:
             np.maximum(rng.standard_normal(shape), 0) - 0.5 * rng.integers(0, 2, shape) * (rng.random(shape) < 0.2),
         )
 
-    return checks_of(
+    return sure_checks(
         Exercise(
             call=call,
             fresh=True,
@@ -196,11 +228,23 @@ def active_shares() -> list[Check]:
                 ((np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0]]),), [0.0, 0.5, 1.0]),
                 ((np.array([[0.0, -1.0], [0.0, 2.0], [0.5, 0.0], [0.0, -4.0]]),), [0.25, 0.75]),
                 ((np.array([[1e-12, 0.0], [-1e-300, 1e300]]),), [1.0, 0.5]),
+                # What is not a number is not 0 either, and -0.0 is 0
+                ((np.array([[np.nan, -0.0], [0.0, np.inf]]),), [0.5, 0.5]),
             ],
             arguments=arguments,
             typical=(8, 5),
-            sizes=[(1, 1), (1, 7), (13, 1), (31, 17)],
+            sizes=[(1, 1), (1, 7), (13, 1), (31, 17), (300, 3)],
+            again=[(8, 5), (13, 5), (3, 5), (8, 5), (8, 5)],
+            special=[0],
             mistakes=[
+                Mistake(
+                    "NaN and inf are no zeros: a unit that gives them is active, and something is wrong with it",
+                    lambda a: (np.nan_to_num(a, posinf=0.0, neginf=0.0) != 0).mean(axis=0),
+                ),
+                Mistake(
+                    "NaN is no zero: a unit that gives it is active, and something is wrong with it",
+                    lambda a: (np.nan_to_num(a) != 0).mean(axis=0),
+                ),
                 Mistake(
                     "this is a share for each sample: each unit has one, over all samples",
                     lambda a: (a != 0).mean(axis=1),
@@ -235,13 +279,12 @@ def saliency_of(given: Problem, *, slope: bool = True, start: np.ndarray | None 
     slope: False leaves the activation's derivative out; start: another gradient of the outputs
     """
     trace = network_trace(given)
-    activate, slope_of = SLOPES[given.activation]
     classes = given.parameters[-1].size
     grad = one_hot(given.y, classes) if start is None else start
     for i in reversed(range(given.layers)):
         grad = grad @ given.parameters[2 * i].T
         if i and slope:
-            grad = grad * slope_of(trace[f"z{i}"], activate(trace[f"z{i}"]))
+            grad = bend_back(given.activation, grad, trace[f"z{i}"])
     return grad
 
 
@@ -284,8 +327,10 @@ def saliency() -> list[Check]:
     function = inside.saliency
 
     def call(given: Problem) -> Any:
-        handed, x, y = [each.copy() for each in given.parameters], given.x.copy(), given.y.copy()
+        handed = [repeated.handed(each) for each in given.parameters]
+        x, y = repeated.handed(given.x), repeated.handed(given.y.astype("uint8" if len(given.y) % 2 else "int64"))
         found = function(handed, given.activation, x, y)
+        repeated.returned(found)
         names = [*["a parameter"] * len(handed), "x", "labels"]
         unchanged(Tally(), [*given.parameters, given.x, given.y], [*handed, x, y], names)
         return found
@@ -298,7 +343,7 @@ def saliency() -> list[Check]:
         x=np.array([[1.0, 2.0], [1.0, 2.0], [-3.0, 1.0]]),
         y=np.array([0, 1, 1]),
     )
-    return checks_of(
+    return sure_checks(
         Exercise(
             call=call,
             fresh=True,
@@ -314,7 +359,8 @@ def saliency() -> list[Check]:
             ],
             arguments=hidden_problem,
             typical=((3, 3, 3, 3), 4, "tanh"),
-            sizes=[((4, 3), 3, "relu"), *HIDDEN],
+            sizes=[((4, 3), 3, "relu"), ((4, 3), 5, "tanh"), *HIDDEN],
+            again=HIDDEN_AGAIN,
             terms=lambda given: 64,
             scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
             gradient=gradient_check(

@@ -11,8 +11,9 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.derivatives import STEP
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.sure_causes import sure_checks
 from shared.checks import gradients
 from shared.checks.tolerance import tolerance
 
@@ -38,7 +39,7 @@ def relative_error() -> list[Check]:
         analytic, loss = size[0] * rng.standard_normal(), size[1] * rng.standard_normal()
         return analytic, analytic + 0.1 * size[0] * rng.standard_normal(), loss
 
-    return checks_of(
+    return sure_checks(
         Exercise(
             call=call,
             fresh=True,
@@ -54,11 +55,25 @@ def relative_error() -> list[Check]:
                 ((0.0, 0.0, 3.0), 0.0),
                 ((0.0, 1e-12, 1.0), 1e-12),
                 ((math.nan, 1.0, 1.0), math.nan),
+                ((1.0, math.nan, 1.0), math.nan),
+                ((2e-14, 1e-14, 0.0), 0.5),
+                ((-4e-100, -3e-100, 1e-101), 0.25),
+                ((0.0, 5e-200, 1e-199), 0.5),
+                ((3e200, 4e200, -1e201), 0.1),
             ],
             arguments=arguments,
             typical=(1.0, 1.0),
-            sizes=[(1e-8, 1.0), (1.0, 1e-8), (1e6, 3.0), (1.0, 100.0)],
+            sizes=[(1e-8, 1.0), (1.0, 1e-8), (1e6, 3.0), (1.0, 100.0), (1e-30, 1e-31), (1e30, 1.0)],
             mistakes=[
+                *(
+                    Mistake(
+                        "the scale has a smallest value, or one that is added: gradients and loss may be as small as "
+                        "they like, and only where all three are 0 the error is 0",
+                        wrong,
+                    )
+                    for digits in range(6, 17)
+                    for wrong in (_bounded(10.0**-digits), _raised(10.0**-digits))
+                ),
                 Mistake("the sign: an error is never negative", lambda a, n, loss: -reference(a, n, loss)),
                 Mistake(
                     "divided by the two gradients alone: where both are near 0 that is noise, so the loss counts, too",
@@ -78,6 +93,18 @@ def relative_error() -> list[Check]:
             ],
         )
     )
+
+
+def _scale(*sizes: float) -> float:
+    return max(map(abs, sizes))
+
+
+def _bounded(least: float) -> Callable[..., float]:
+    return lambda a, n, loss: abs(a - n) / max(_scale(a, n, loss), least)
+
+
+def _raised(by: float) -> Callable[..., float]:
+    return lambda a, n, loss: abs(a - n) / (_scale(a, n, loss) + by)
 
 
 Curve = tuple[str, Callable[[float], float], Callable[[float], float]]
@@ -200,6 +227,14 @@ def slope() -> list[Check]:
             one(tally, f"{before}10⁶ (x - 0.7)", partial(_steep, much), 0.7, much, of_slope)
         at_least = "slope and loss are 0 here, and the noise is not: it is LIMIT times at least 1"
         one(tally, "x³", lambda p: p**3, 0.0, 0.0, at_least)
+        tally.trying("slope of a loss that is NaN")
+        for nan in (lambda p: math.nan, lambda p: math.nan if p > 0.5 else p, lambda p: math.nan if p < 0.5 else p):
+            got = function(nan, 0.5, nan(0.5))
+            lost = "NaN is no kink: a loss that is no number has a slope that is none, and None would skip it"
+            is_nan = isinstance(got, float) and math.isnan(got)
+            tally.holds(is_nan, "slope of a loss that is NaN", expected="nan", got=f"{got}", cause=lost)
+        for at, factor in ((0.3, 1e-9), (0.3, 1e9), (-1.2, 1e4)):
+            one(tally, f"{factor:g} sin", partial(_times_sin, factor), at, factor * math.cos(at))
         small = "this kink is small, and many times as large as the noise, which is LIMIT times the largest of three"
         kink(tally, "|x| / 10⁸", lambda p: abs(p) / 1e8, 0.0, "the kink is right there", small)
 
@@ -215,6 +250,10 @@ def slope() -> list[Check]:
 
 def _beside(far: float, p: float) -> float:
     return p - far
+
+
+def _times_sin(factor: float, p: float) -> float:
+    return factor * math.sin(p)
 
 
 def _exp_beside(far: float, p: float) -> float:

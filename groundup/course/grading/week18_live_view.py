@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import accumulate, combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from groundup import live
+from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong, unchanged
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.problems.networks import problem
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -28,6 +30,7 @@ def line_of(
     from_zero: bool = False,
     upwards: bool = True,
     levels: int = 7,
+    ties_up: bool = False,
 ) -> str:
     """A sparkline. The switches make known mistakes, such as heights cut off, not rounded."""
     count = min(width, len(values))
@@ -47,7 +50,7 @@ def line_of(
             continue
         height = levels * (mean - low) / (high - low) if high > low else 0.0
         height = max(0.0, min(7.0, height))
-        level = round(height) if rounded else math.floor(height)
+        level = math.floor(height + 0.5) if ties_up else round(height) if rounded else math.floor(height)
         line += BLOCKS[level if upwards else 7 - level]
     return line
 
@@ -77,6 +80,10 @@ SPARKLINE_MISTAKES: list[tuple[str, Callable[..., str]]] = [
     (
         "only the first values are shown: all are, averaged in groups",
         lambda values, width: line_of(values[:width], width),
+    ),
+    (
+        "half a block goes to the even one, as Python's round has it: here it goes up",
+        lambda values, width: line_of(values, width, ties_up=True),
     ),
     ("eight blocks have seven steps between them: 7 times the height", lambda v, width: line_of(v, width, levels=8)),
     (
@@ -131,6 +138,24 @@ def sparkline() -> list[Check]:
         one(tally, [8.0, 0.0, 4.0, 4.0, 0.0, 16.0], 3, "▁▁█")
         one(tally, [0.0, nan, 7.0], 3, "▁ █")
         one(tally, [nan, 1.0, 4.0, inf, nan, nan], 3, "▁█ ")
+        one(tally, [-inf, -2.0, -1.0, 0.0, inf], 5, " ▁▅█ ".replace("▅", line_of([-2.0, -1.0, 0.0], 3)[1]))
+
+    def uneven(tally: Tally, values: list[float], width: int) -> None:
+        """Groups of two lengths: whichever of them are the larger ones, the line is that of their means."""
+        short, longer = divmod(len(values), width)
+        case = f"sparkline of {[round(v, 2) for v in values]}, width {width}"
+        tally.trying(case)
+        got, allowed = function(list(values), width), set()
+        for places in combinations(range(width), longer):
+            ends = [0, *accumulate(short + (i in places) for i in range(width))]
+            allowed.add(line_of([float(np.mean(values[a:b])) for a, b in pairwise(ends)], width))
+        tally.holds(
+            got in allowed,
+            f"{case}: no line of {width} groups whose lengths differ by 1 at most",
+            expected=repr(line_of(values, width)),
+            got=repr(got),
+            cause=f"the groups have {short} or {short + 1} values, and all of them; each is shown by its mean",
+        )
 
     def random(rng: np.random.Generator, count: int) -> list[float]:
         return [float(v) for v in np.cumsum(rng.standard_normal(count)) + 5]
@@ -146,6 +171,17 @@ def sparkline() -> list[Check]:
         for count, width in ((1, 1), (7, 1), (5, 40), (80, 40), (1000, 40)):
             line = random(rng, count)
             one(tally, line, width, line_of(line, width))
+        # Small ranges, numbers below 0, and a large number to which little is added
+        for begin, step in ((0.0, 1e-9), (-3.0, 0.5), (1e6, 1e-3), (-1e-5, 1e-7), (1e300, 1e298)):
+            drawn = [begin + step * v for v in (0.0, 0.6, 1.4, 2.6, 3.4, 7.0, 6.4, 5.6, 4.0)]
+            one(tally, drawn, 9, line_of(drawn, 9))
+        for begin in (0.0, -3.0):  # ties: Python rounds half a block to the even one
+            drawn = [begin + v for v in (0.0, 0.5, 1.5, 2.5, 7.0, 6.5, 5.5, 4.5)]
+            one(tally, drawn, 8, line_of(drawn, 8))
+        falling = [-float(v) for v in range(24)]
+        one(tally, falling, 8, line_of(falling, 8))
+        for count, width in ((5, 3), (7, 3), (7, 4), (10, 4), (11, 8)):
+            uneven(tally, random(rng, count), width)
         for count, width in ((41, 40), (79, 40), (1000, 37)):  # uneven groups: any of them may be the larger ones
             case = f"sparkline of {count} growing values, width {width}"
             tally.trying(case)
@@ -187,14 +223,16 @@ def gradient_ratios() -> list[Check]:
         return [size / beside if beside else math.inf if size else 0.0 for size, beside in pairs]
 
     def call(parameters: list[np.ndarray], gradients: list[np.ndarray]) -> Any:
-        before = [each.copy() for each in (*parameters, *gradients)]
+        handed = [repeated.handed(each) for each in (*parameters, *gradients)]
+        given = handed[: len(parameters)], handed[len(parameters) :]
         try:
             with np.errstate(all="ignore"):
-                found = function(parameters, gradients)
+                found = function(*given)
         except ZeroDivisionError as error:
             raise Wrong(f"gradient_ratios where a norm is 0: {error}", cause=ALL_ZERO) from None
         names = ["a parameter"] * len(parameters) + ["a gradient"] * len(gradients)
-        unchanged(Tally(), before, [*parameters, *gradients], names)
+        unchanged(Tally(), [*parameters, *gradients], handed, names)
+        repeated.returned(found)
         return found
 
     def arguments(rng: np.random.Generator, sizes: tuple[int, ...]) -> Pair:
@@ -207,8 +245,12 @@ def gradient_ratios() -> list[Check]:
     def safe(above: float, below: float) -> float:
         return above / below if below else math.nan
 
+    def spectral(above: np.ndarray, below: np.ndarray) -> float:
+        finite = np.isfinite(above).all() and np.isfinite(below).all()
+        return safe(*(float(np.linalg.norm(each, 2)) for each in (above, below))) if finite else math.nan
+
     three_four, bias = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 0.0])
-    return checks_of(
+    return sure_checks(
         Exercise(
             call=call,
             fresh=True,
@@ -227,10 +269,17 @@ def gradient_ratios() -> list[Check]:
                     ([np.zeros((1, 1)), np.ones(1)] * 2, [np.ones((1, 1)), np.ones(1), np.zeros((1, 1)), np.ones(1)]),
                     [math.inf, 0.0],
                 ),
+                (([np.full((1, 1), 2e-20), bias[:1]], [np.full((1, 1), 1e-20), bias[:1]]), [0.5]),
+                (([np.full((1, 1), 2e-90), bias[:1]], [np.full((1, 1), 1e-10), bias[:1]]), [5e79]),
+                (([np.array([[3.0, math.nan]]), bias], [np.ones((1, 2)), bias]), [math.nan]),
+                (([np.ones((1, 2)), bias], [np.array([[math.nan, 1.0]]), bias]), [math.nan]),
+                (([np.ones((1, 2)), bias], [np.array([[0.0, -math.inf]]), bias]), [math.inf]),
+                (([np.array([[1.0, math.inf]]), bias], [np.ones((1, 2)), bias]), [0.0]),
             ],
             arguments=arguments,
             typical=(4, 5, 3),
             sizes=[(1, 1), (1, 7, 1), (3, 2, 5, 4), (31, 17, 2)],
+            again=[(4, 5, 3), (4, 9, 3), (4, 2, 3), (4, 5, 3), (4, 5, 3)],
             terms=lambda p, g: 1024,
             mistakes=[
                 Mistake(
@@ -251,7 +300,7 @@ def gradient_ratios() -> list[Check]:
                 ),
                 Mistake(
                     "norm(…, 2) of a matrix is its largest singular value: the root of the sum of squares is norm(…)",
-                    lambda p, g: of_each(p, g, lambda gr, w: safe(*(float(np.linalg.norm(a, 2)) for a in (gr, w)))),
+                    lambda p, g: of_each(p, g, lambda gr, w: spectral(gr, w)),
                 ),
                 Mistake(
                     ALL_ZERO,
@@ -259,6 +308,18 @@ def gradient_ratios() -> list[Check]:
                         a / b if b else (math.inf if a else math.nan)
                         for a, b in ((norm(x), norm(w)) for w, x in zip(p[::2], g[::2], strict=True))
                     ],
+                ),
+                Mistake(
+                    "weights that are small are not 0: inf and 0 are for weights that are all exactly 0",
+                    lambda p, g: of_each(
+                        p, g, lambda gr, w: norm(gr) / norm(w) if norm(w) > 1e-6 else math.inf if gr.any() else 0.0
+                    ),
+                ),
+                Mistake(
+                    "NaN and infinity are replaced: in weights or gradients they have to show",
+                    lambda p, g: of_each(
+                        p, g, lambda gr, w: 0.0 if not math.isfinite(norm(gr) + norm(w)) else safe(norm(gr), norm(w))
+                    ),
                 ),
                 Mistake(
                     "the biases have ratios here, too: only the weights have, one number a layer",

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from groundup.course.assembly import Assembly, assemble, assemble_program
@@ -88,7 +89,21 @@ def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
     except FunctionMissing as missing:
         return Verdict(False, "import", what=str(missing), more=missing.shown)
     of_the_phase = [task for task in mine if workspace.course.phase_of(task) is phase]
-    return _run(workspace, assembly, folder, phase, None, of_the_phase)
+    verdict = _run(workspace, assembly, folder, phase, None, of_the_phase)
+    return replace(verdict, notes=(*verdict.notes, *map(_edited_since, _replaced(workspace, phase))))
+
+
+def _replaced(workspace: Workspace, phase: Phase) -> list[Task]:
+    """The tasks of a phase whose functions have passed, and were edited since: the project's stand in their place."""
+    tasks = [task for week in phase.weeks for task in week.tasks]
+    return [each for each in tasks if workspace.record.of(each.id).state == "passed" and not workspace.passed(each)]
+
+
+def _edited_since(task: Task) -> str:
+    return (
+        f"{task.function} ({task.id}) was edited after it had passed, so the project's took its place here; groundup "
+        f"learn check {task.id} grades it again"
+    )
 
 
 def _run(

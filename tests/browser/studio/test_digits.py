@@ -143,7 +143,8 @@ def test_a_run_that_ends_while_the_page_is_open_can_be_chosen(browser_page, stud
 
 CENTRED = """async ([images, size]) => {
   const { centred } = await import("/static/digits/centre.js");
-  return images.map(ink => centred(ink, size, [1, 28, 28])).map(found => found && { ...found, pixels: [...found.pixels], ink: [] });
+  const found = images.map(ink => centred(ink, size, [1, 28, 28]));
+  return found.map(each => each && { ...each, pixels: [...each.pixels], ink: [] });
 }"""
 
 

@@ -367,8 +367,8 @@ RIGHT_ANSWERS = [
         "15.2",
         "        velocity = numbers[KEEP_FIRST] * first[i] + gradient\n        first[i] = velocity\n"
         "        change = gradient + numbers[KEEP_FIRST] * velocity",
-        "        momentum = numbers[KEEP_FIRST]\n        first[i] = momentum * first[i] + gradient\n"
-        "        change = gradient + momentum * first[i]",
+        "        momentum = numbers[KEEP_FIRST]\n        moved = momentum * first[i] + gradient\n"
+        "        first[i] = moved\n        change = gradient + momentum * moved",
     ),
     RightAnswer(
         "14.2",

@@ -51,7 +51,7 @@ def left_early(output: str = "", place: int = 0) -> list[Mistake]:
 
         return wrong
 
-    return [Mistake(text, left(text), output) for text in (LANES_LEFT, NO_EARLY_RETURN)]
+    return [Mistake(text, left(text), output, seen=True) for text in (LANES_LEFT, NO_EARLY_RETURN)]
 
 
 def who_left(kernel: Any, launch: Launch, arguments: Sequence[Any]) -> set[str]:

@@ -206,7 +206,7 @@ def nothing_to_add_to(kernel: Any, names: Sequence[str], results: Sequence[Any])
     if source is None:  # not the emulator's
         return
     for name, result in zip(names, results, strict=True):
-        stores = list(_stores(source.tree, name)) if np.isnan(result).any() else []
+        stores = list(_stores(source.tree, name)) if np.isnan(result).all() else []
         if stores and all(reads for _, reads in stores):
             line, _ = stores[0]
             told = learners_line(source.filename, line) if is_assembled(source.filename) else f"line {line}"

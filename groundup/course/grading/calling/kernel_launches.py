@@ -155,6 +155,8 @@ def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
         written.
     Raises Wrong, with the reason, if the launch fails, or changes an array that is neither Out nor Both.
     """
+    if other_launch:
+        return other_launch[-1](kernel, launch, *arguments)
     of_the_project(kernel)
     given = [filled(each) for each in arguments]
     if backend() == "emulator":
@@ -190,6 +192,10 @@ def parameters(kernel: Any, count: int) -> Sequence[str]:
     """The names of a kernel's arguments."""
     code = getattr(getattr(kernel, "py_func", None), "__code__", None)
     return code.co_varnames[:count] if code else [f"argument {place}" for place in range(count)]
+
+
+other_launch: list[Callable[..., Any]] = []
+"""What makes the launches meanwhile, in place of `launched` and `line_by_line`: launched_again.py."""
 
 
 last_launch: list[Any] = []

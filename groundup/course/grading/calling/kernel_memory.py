@@ -2,8 +2,7 @@
 
     watched         the check; a Budget says how the kernel may reach memory
     coalesced, reads, stores, no_bank_conflicts, requests_of_shared, no_atomics
-                    budgets
-    Share           how often one thread may load from an array, or from shared memory
+                    budgets; what one thread may do is a Work, of shared_work.py
     races           for an Exercise: recognises wrong numbers that come from a missing barrier
 
 The lens answers these questions from a traced launch. On a GPU nothing is traced: there three launches must give the
@@ -35,8 +34,8 @@ from groundup.course.grading.calling.kernel_launches import (
     launched,
     of_the_project,
 )
+from groundup.course.grading.calling.shared_work import Work, share_work, touched
 from groundup.lens import analysis, checks
-from groundup.lens.memories import KINDS, LOAD, find_places
 from shared.numbers import plural
 
 OF_THE_BLOCK = "cuda.syncthreads() waits for all threads of the block; cuda.syncwarp() waits for those of a warp only"
@@ -68,7 +67,7 @@ def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None
 
         return wrong
 
-    return [Mistake(text, raced(text), output) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
+    return [Mistake(text, raced(text), output, seen=True) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
 
 
 def what_race(profile: Any) -> str:
@@ -167,15 +166,6 @@ def no_atomics(cause: str) -> Budget:
     return Budget(ask, cause)
 
 
-@dataclass(frozen=True)
-class Share:
-    """At most so many loads by one thread from an argument, or from shared memory (place None). cause: why more."""
-
-    place: int | None
-    most: int
-    cause: str
-
-
 COALESCED = coalesced()
 
 
@@ -193,21 +183,6 @@ def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     return analysis.analyse(traced(kernel, launch, *arguments))
 
 
-def most_loads_of_a_thread(trace: Trace, place: int | None) -> int:
-    """The largest number of loads of one thread from the argument at that place, or for None from shared memory."""
-    kinds = np.array([KINDS.index(site.kind) for site in trace.sites], np.int64)
-    name = None if place is None else trace.arguments[place][0]
-    wanted = [
-        memory.space == "shared" if name is None else (memory.space, memory.name) == ("global", name)
-        for memory in trace.memories
-    ]
-    of = find_places(trace, kinds).of
-    inside = np.array([*wanted, False, False, False])[of] & (kinds[trace.events["site"]] == LOAD)
-    block = np.searchsorted(trace.bounds, np.arange(len(trace.events)), side="right")
-    who = (block * 1024 + trace.events["thread"])[inside]
-    return int(np.unique(who, return_counts=True)[1].max(initial=0))
-
-
 def watched(
     kernel: Any,
     launch: Launch,
@@ -216,7 +191,7 @@ def watched(
     race: str = "",
     uninitialised: str = "",
     atomics: str = NO_ATOMICS,
-    shares: Sequence[Share] = (),
+    work: Sequence[Work] = (),
     remarks: Sequence[Budget] = (),
 ) -> Callable[[Tally], None]:
     """The check `memory`: no race, no read of shared memory that nobody wrote, no atomics, and every budget is kept.
@@ -224,7 +199,7 @@ def watched(
     arguments: makes random arguments, as `launched` takes them
     race, uninitialised: the cause in this task; "" for the most frequent one
     atomics: why the kernel needs no atomic operation
-    shares: what one thread may load
+    work: the share of one thread
     remarks: budgets that the kernel need not keep; the first that it does not is a remark after a pass
     A GPU cannot trace. There, three launches must give the same bits, and a note says what was not checked.
     """
@@ -237,14 +212,14 @@ def watched(
             same_bits(tally, kernel, launch, given)
             return
         trace = traced(kernel, launch, *given)
-        asked = [*budgets, no_atomics(atomics)]
-        ask_profile(tally, analysis.analyse(trace), *asked, race=race, uninitialised=uninitialised)
-        for share in shares:
-            loads = most_loads_of_a_thread(trace, share.place)
-            source = "shared memory" if share.place is None else str(trace.arguments[share.place][0])
-            what = f"one thread loads {loads} numbers from {source}; it may be {share.most}"
-            tally.holds(loads <= share.most, what, cause=share.cause)
         profile = analysis.analyse(trace)
+        ask_profile(tally, profile, race=race, uninitialised=uninitialised)
+        for patterns in (True, False):  # the budgets in between explain other ways of sharing the work unevenly
+            for share in work:
+                those = touched(trace, share.place, share.kind)
+                share_work(tally, share, those, math.prod(trace.grid), math.prod(trace.block), race, patterns)
+            for budget in [*budgets, no_atomics(atomics)] if patterns else []:
+                count_finding(tally, profile, budget.ask(checks, profile), budget.cause)
         missed = ((budget.ask(checks, profile), budget.cause) for budget in remarks)
         for finding, cause in missed:
             if not finding.passed:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import _thread
 import ast
+import math
 import sys
 import threading
 from collections import defaultdict
@@ -40,9 +41,11 @@ from groundup.course.grading.calling.kernel_launches import (
     last_launch,
     launched,
     of_the_project,
+    other_launch,
     written,
 )
 from groundup.course.grading.calling.kernel_memory import NO_ATOMICS, same_bits
+from groundup.course.grading.calling.shared_work import Work, of_touches, share_work
 
 SECONDS = 8
 """The time limit of a launch. A right one takes a few hundredths of a second."""
@@ -74,6 +77,11 @@ OTHERS_READ = (
 
 
 READ_AGAIN = "the result goes to memory and is read back: keep it in a variable until it is finished, and write it once"
+
+
+ONCE = (
+    "memory is the limit of this kernel: read each number once, into a variable, and write it once, when it is finished"
+)
 
 
 NOT_SHARED_OUT = (
@@ -131,13 +139,13 @@ class Followed(np.ndarray):
 
 def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     """One launch on the emulator, line by line in Python, with the arguments and results of `launched`."""
-    if backend() != "emulator":
+    if other_launch or backend() != "emulator":
         return launched(kernel, launch, *arguments)
     of_the_project(kernel)
     _single_numbers(kernel)
     given = [filled(each) for each in arguments]
     before = [each.copy() if isinstance(each, np.ndarray) else each for each in given]
-    with _explained(), _time_limit(), emulator.options(step=True):
+    with explaining(), time_limit(), emulator.options(step=True):
         kernel[launch.grid, launch.block](*given)
     results = written(kernel, arguments, before, given)
     last_launch[:] = kernel, launch, arguments, results
@@ -153,6 +161,8 @@ def followed(
     written_once: Sequence[int] = (),
     shared_out: Sequence[int] = (),
     fetched_once: Sequence[int] = (),
+    once: Sequence[int] = (),
+    work: Sequence[Work] = (),
 ) -> Callable[[Tally], None]:
     """The check `memory`: no thread touches an element that another one writes, and the kernel compiles.
 
@@ -165,6 +175,8 @@ def followed(
     written_once: places of arguments that the kernel may write, but not read
     shared_out: places of matrices whose rows a warp shares out among its lanes: none may take all columns for itself
     fetched_once: places of arguments of which a block may load each element once
+    once: places of arguments of which each element may be read once, and written once
+    work: the share of one thread
     """
 
     def check(tally: Tally) -> None:
@@ -178,6 +190,11 @@ def followed(
         touches = _touches(kernel, launch, [filled(each) for each in given])
         for name, those in touches:
             _nobody_shares(tally, name, those)
+        configured = kernel.configure(launch.grid, launch.block)
+        for share in work:
+            name, those = touches[share.place or 0]
+            of = of_touches(name, np.shape(filled(given[share.place or 0])), those, share.kind, configured.griddim)
+            share_work(tally, share, of, math.prod(configured.griddim), math.prod(configured.blockdim))
         for place in side_by_side:
             _side_by_side(tally, *touches[place])
         for place in written_once:
@@ -187,9 +204,11 @@ def followed(
             tally.holds(read is None, what, cause=READ_AGAIN, line=read.line if read else None)
         for place in shared_out:
             _shared_out(tally, *touches[place], given[place])
+        for place in once:
+            _once(tally, *touches[place])
         for place in fetched_once:
             _fetched_once(tally, *touches[place])
-        with _explained():
+        with explaining():
             kernel.emulated_source(*(filled(each) for each in given))
         tally.holds(True, "it compiles")
 
@@ -207,7 +226,7 @@ def _single_numbers(kernel: Any) -> None:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def explaining() -> Iterator[None]:
     """Turns an error of the emulator into Wrong, with its most frequent cause."""
     try:
         yield
@@ -226,7 +245,7 @@ def _with_mask(wrong: Wrong) -> Wrong:
 
 
 @contextmanager
-def _time_limit() -> Iterator[None]:
+def time_limit() -> Iterator[None]:
     """End an endless loop, and report its line."""
     over = threading.Event()
 
@@ -265,7 +284,7 @@ def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[st
             cast(Followed, value).touches = found[-1][1]
         watched.append(value)
     configured = kernel.configure(launch.grid, launch.block)
-    with _explained(), _time_limit():
+    with explaining(), time_limit():
         step.run_kernel(kernel.source, watched, configured.griddim, configured.blockdim, 0)
     return found
 
@@ -344,6 +363,16 @@ def _shared_out(tally: Tally, name: str, touches: Sequence[Touch], given: Any) -
         )
         good = len(mine) <= share + 2
         tally.holds(good, what, cause=NOT_SHARED_OUT, line=None if good else touch.line)
+
+
+def _once(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Raises Wrong if an element is loaded twice, or stored twice."""
+    done: set[Any] = set()
+    for touch in touches:
+        access = touch.stores, touch.element
+        what = f"{name}[{_index(touch.element)}] is {'written' if touch.stores else 'read'} a second time"
+        tally.holds(access not in done, what, cause=ONCE, line=touch.line)
+        done.add(access)
 
 
 def _fetched_once(tally: Tally, name: str, touches: Sequence[Touch]) -> None:

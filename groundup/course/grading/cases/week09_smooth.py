@@ -12,6 +12,7 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, as_float, launched, left_out, random
 from groundup.course.grading.calling.kernel_memory import coalesced, watched
 from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 
 def smooth() -> list[Check]:
@@ -49,7 +50,13 @@ def smooth() -> list[Check]:
                 Mistake("the last number is not written: the loop ends before it", without_the_last),
                 *left_out(right),
             ],
-            memory=watched(kernel, Launch(2, 32), lambda rng: (random(rng, 100), Out((100,))), coalesced(at_least=0.6)),
+            memory=watched(
+                kernel,
+                Launch(2, 64),
+                lambda rng: (random(rng, 256), Out((256,))),
+                coalesced(at_least=0.6),
+                work=[Work(1, 2)],
+            ),
         )
     )
 

@@ -19,8 +19,8 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, watched
-from groundup.course.grading.calling.programs import kernel_of, work_is_shared
-from groundup.course.grading.cases.both import both
+from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 FACTOR, OFFSET = np.float32(0.5), np.float32(10)
 
@@ -37,7 +37,6 @@ def brighten() -> list[Check]:
     def arguments(rng: np.random.Generator) -> tuple[object, ...]:
         return random(rng, 1000), FACTOR, OFFSET, Out((1000,))
 
-    given = (np.zeros(1000, np.float32), FACTOR, OFFSET, np.zeros(1000, np.float32))
     return checks_of(
         Exercise(
             call=lambda pixels, launch: launched(kernel, launch, pixels, FACTOR, OFFSET, Out(pixels.shape)),
@@ -50,10 +49,7 @@ def brighten() -> list[Check]:
             dtype="float32",
             scale=lambda pixels, launch: np.full(pixels.shape, 10 + np.abs(pixels).max()),
             mistakes=left_out(right),
-            memory=both(
-                watched(kernel, watch, arguments, coalesced(cause=RUNS)),
-                work_is_shared(kernel, watch, 0, 8, lambda: given),
-            ),
+            memory=watched(kernel, watch, arguments, coalesced(cause=RUNS), work=[Work(3, 8)]),
         )
     )
 

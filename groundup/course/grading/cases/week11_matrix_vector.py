@@ -11,6 +11,7 @@ from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 TILE = 64
 
@@ -48,6 +49,7 @@ def multiply() -> list[Check]:
                 lambda rng: (random(rng, 130, 128), random(rng, 130), Out((128,))),
                 reads(1, 1, THROUGH_THE_TILE),
                 coalesced(place=0),
+                work=[Work(2, 1)],
             ),
         )
     )

@@ -12,6 +12,7 @@ from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, as_float, launched, left_out, random
 from groundup.course.grading.calling.kernel_memory import COALESCED, watched
 from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 
 def swish() -> list[Check]:
@@ -37,7 +38,9 @@ def swish() -> list[Check]:
             dtype="float32",
             scale=lambda z, launch: np.full(z.shape, np.abs(z).max() + 1),
             mistakes=left_out(right),
-            memory=watched(kernel, Launch(2, 32), lambda rng: (random(rng, 128), Out((128,))), COALESCED),
+            memory=watched(
+                kernel, Launch(2, 64), lambda rng: (random(rng, 256), Out((256,))), COALESCED, work=[Work(1, 2)]
+            ),
             types=only_float32(kernel, Launch(2, 4), lambda rng: (random(rng, 9), Out((9,)))),
         )
     )

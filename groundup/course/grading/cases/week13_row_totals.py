@@ -10,7 +10,8 @@ from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
-from groundup.course.grading.calling.programs import kernel_of, work_is_shared
+from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.cases.both import both
 
 THREADS = 64
@@ -28,17 +29,13 @@ def row_totals() -> list[Check]:
         return found
 
     def watch(columns: int, most: int) -> Callable[..., None]:
-        launch = Launch(2, THREADS)
-        given = (np.zeros((2, columns), np.float32), np.zeros(2, np.float32))
-        return both(
-            watched(
-                kernel,
-                launch,
-                lambda rng: (random(rng, 2, columns), Out((2,))),
-                coalesced(place=0),
-                uninitialised=UNWRITTEN_PARTIAL,
-            ),
-            work_is_shared(kernel, launch, 0, most, lambda: given),
+        return watched(
+            kernel,
+            Launch(2, THREADS),
+            lambda rng: (random(rng, 2, columns), Out((2,))),
+            coalesced(place=0),
+            uninitialised=UNWRITTEN_PARTIAL,
+            work=[Work(0, most, "load")],
         )
 
     return checks_of(

@@ -10,8 +10,8 @@ from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
-from groundup.course.grading.calling.programs import kernel_of, work_is_shared
-from groundup.course.grading.cases.both import both
+from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 BLOCK = (32, 8)
 
@@ -28,7 +28,6 @@ def bias_gradient() -> list[Check]:
         found: np.ndarray = launched(kernel, launch(columns), grad, Out((columns,)))
         return found
 
-    given = (np.zeros((20, 64), np.float32), np.zeros(64, np.float32))
     return checks_of(
         Exercise(
             call=call,
@@ -42,9 +41,12 @@ def bias_gradient() -> list[Check]:
             terms=lambda grad: len(grad),
             scale=lambda grad: np.abs(grad).sum(axis=0),
             mistakes=races(),
-            memory=both(
-                watched(kernel, launch(64), lambda rng: (random(rng, 20, 64), Out((64,))), coalesced(place=0)),
-                work_is_shared(kernel, launch(64), 0, 3, lambda: given),
+            memory=watched(
+                kernel,
+                launch(64),
+                lambda rng: (random(rng, 20, 64), Out((64,))),
+                coalesced(place=0),
+                work=[Work(0, 3, "load")],
             ),
         )
     )

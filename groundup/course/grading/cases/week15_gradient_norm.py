@@ -9,13 +9,11 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.grading.calling.kernel_launches import Both, Launch, as_float, filled, launched, random
-from groundup.course.grading.calling.kernel_memory import ask_profile, coalesced, profiled
-from groundup.course.grading.calling.programs import (
-    kernel_of,
-    no_plain_writes_of_several_blocks,
-    work_is_shared,
-)
+from groundup.course.grading.calling.kernel_memory import ask_profile, coalesced, traced
+from groundup.course.grading.calling.programs import kernel_of, no_plain_writes_of_several_blocks
+from groundup.course.grading.calling.shared_work import Work, share_work, touched
 from groundup.course.grading.cases.both import both
+from groundup.lens.analysis import analyse
 
 THREADS = 64
 
@@ -39,7 +37,9 @@ def squared_length() -> list[Check]:
         """As `watched` has it, for a kernel that needs an atomic operation."""
         numbers = random(np.random.default_rng(6), 500), Both(np.zeros(1, np.float32))
         tally.looks_at(kernel, watch, [filled(each) for each in numbers])
-        ask_profile(tally, profiled(kernel, watch, *numbers), coalesced(place=0), race=LOST)
+        trace = traced(kernel, watch, *numbers)
+        ask_profile(tally, analyse(trace), coalesced(place=0), race=LOST)
+        share_work(tally, Work(0, 3, "load"), touched(trace, 0, "load"), 3, THREADS)
 
     given = (np.ones(500, np.float32), np.zeros(1, np.float32))
     return checks_of(
@@ -54,13 +54,7 @@ def squared_length() -> list[Check]:
             dtype="float32",
             terms=lambda gradient, blocks: gradient.size,
             scale=right,
-            memory=both(
-                memory,
-                both(
-                    work_is_shared(kernel, watch, 0, 3, lambda: given),
-                    no_plain_writes_of_several_blocks(kernel, watch, 1, lambda: given, LOST),
-                ),
-            ),
+            memory=both(memory, no_plain_writes_of_several_blocks(kernel, watch, 1, lambda: given, LOST)),
         )
     )
 

@@ -11,6 +11,7 @@ from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, no_bank_conflicts, races, watched
 from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 TILE = 32
 
@@ -48,6 +49,7 @@ def transpose() -> list[Check]:
                 lambda rng: (random(rng, 64, 64), Out((64, 64))),
                 coalesced(cause=BOTH_ALONG_ROWS),
                 no_bank_conflicts(ONE_BANK),
+                work=[Work(1, 1)],
             ),
         )
     )

@@ -11,8 +11,8 @@ from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, watched
-from groundup.course.grading.calling.programs import kernel_of, work_is_shared
-from groundup.course.grading.cases.both import both
+from groundup.course.grading.calling.programs import kernel_of
+from groundup.course.grading.calling.shared_work import Work
 
 LANES = 32
 
@@ -32,8 +32,6 @@ def mean_activation() -> list[Check]:
         found: np.ndarray = outputs[:, kept].astype(np.float64).sum(axis=1) / outputs.shape[1]
         return found
 
-    launch = Launch(2, LANES)
-    given = (np.zeros((2, 128), np.float32), np.zeros(2, np.float32))
     return checks_of(
         Exercise(
             call=call,
@@ -50,9 +48,12 @@ def mean_activation() -> list[Check]:
                 Mistake("the sums of the odd lanes are left out", lambda outputs: of_lanes(outputs, 2)),
                 Mistake("only lane 0's own sum is left", lambda outputs: of_lanes(outputs, LANES)),
             ],
-            memory=both(
-                watched(kernel, launch, lambda rng: (random(rng, 2, 128), Out((2,))), coalesced(place=0)),
-                work_is_shared(kernel, launch, 0, 4, lambda: given),
+            memory=watched(
+                kernel,
+                Launch(2, LANES),
+                lambda rng: (random(rng, 2, 128), Out((2,))),
+                coalesced(place=0),
+                work=[Work(0, 4, "load")],
             ),
         )
     )

@@ -20,6 +20,7 @@ from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.kernel_causes import explained
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, module, random
 from groundup.course.grading.calling.kernel_memory import profiled
+from groundup.course.grading.checkpoints.together import each_alone, tasks_of
 from groundup.course.manifest import ROOT
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import load as load_results
@@ -47,7 +48,7 @@ def checkpoint() -> list[Check]:
 
     Where nothing is recorded, a note says so, and only the number of reads of memory is checked.
     """
-    made = [Check("agrees with NumPy", _forward_agrees)]
+    made = [each_alone(*tasks_of(4)), Check("agrees with NumPy", _forward_agrees)]
     if backend() == "gpu":
         return [*made, Check("20 times as fast as pure Python", _measured)]
     if backend() == "emulator":

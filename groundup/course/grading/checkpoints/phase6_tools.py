@@ -10,7 +10,7 @@ import numpy as np
 
 from groundup import inside, live
 from groundup.course.checks.check import Check, Tally
-from groundup.course.grading.checkpoints.together import TOGETHER
+from groundup.course.grading.checkpoints.together import TOGETHER, each_alone, tasks_of
 from shared.architectures import mlp
 from shared.checks import gradients
 from shared.contract import load_stage
@@ -30,6 +30,7 @@ NETWORK = mlp((4, 5, 3, 3), "tanh")
 def checkpoint() -> list[Check]:
     """The tools together, on a network in which a neuron has died, and on one whose gradient is wrong."""
     return [
+        each_alone(*tasks_of(6)),
         Check("the training in view", _in_view),
         Check("the neuron that died", _dead_neuron),
         Check("the gradient that is wrong", _wrong_gradient),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
@@ -21,6 +21,8 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
+from groundup.course.grading.calling.shared_work import Work
 
 SUM_IN_MEMORY = "the sum is kept in global memory: keep it in a variable, which is a register, and write it once"
 
@@ -32,7 +34,7 @@ ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
 def epoch(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(labels, order, position) of an epoch whose batch of this many rows begins at position 8."""
     samples = rows + 11
-    labels = rng.integers(0, 10, samples).astype(np.int32)
+    labels = rng.integers(0, 1_000_000, samples).astype(np.int32)
     return labels, rng.permutation(samples).astype(np.int32), np.array([8], np.int64)
 
 
@@ -75,7 +77,7 @@ def product(name: str, x_down: bool) -> list[Check]:
         shape = len(a), b.shape[1]
         return launched(kernel, Launch(blocks(*shape), (8, 4)), a, b, Out(shape))
 
-    return checks_of(
+    return kernel_checks(
         matmul_exercise(
             name,
             call,
@@ -87,13 +89,15 @@ def product(name: str, x_down: bool) -> list[Check]:
                 lambda rng: (random(rng, 8, 16), random(rng, 16, 64), Out((8, 64))),
                 reads(2, 0, SUM_IN_MEMORY),
                 *([] if x_down else [coalesced(cause=ALONG)]),
+                work=[Work(2, 1)],
             ),
             types=only_float32(
                 kernel,
                 Launch((1, 2) if x_down else (2, 1), (2, 2)),
                 lambda rng: (random(rng, 2, 5), random(rng, 5, 3), Out((2, 3))),
             ),
-        )
+        ),
+        special=APART,
     )
 
 
@@ -121,6 +125,9 @@ def matmul_exercise(
             ((a, b), [[7, -1], [16, -1]]),
             (ones, np.full((4, 4), 16)),
             ((b, a), [[1, 2, 3], [4, 5, 6], [-2, -1, 0]]),
+            # 0 times infinity is NaN: no product may be left out because one of its factors is 0
+            ((as_float([[0, 2], [1, 0]]), as_float([[np.inf, 1], [3, np.inf]])), [[np.nan, np.inf], [np.inf, np.nan]]),
+            ((as_float([[np.inf, 1], [3, np.inf]]), as_float([[0, 2], [1, 0]])), [[np.nan, np.inf], [np.inf, np.nan]]),
         ],
         arguments=lambda rng, size: (random(rng, size[0], size[1]), random(rng, size[1], size[2])),
         typical=(21, 37, 5),

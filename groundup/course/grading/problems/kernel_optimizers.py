@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Tally
+from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
-from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
+from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, other_launch, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
 from shared.names import OPTIMIZERS
 
@@ -24,7 +25,9 @@ Settings = dict[str, float]
 def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
     """The eight numbers that a kernel gets, for the step after this many."""
     kernels = module("kernels.optimizers")
-    numbers = np.full(kernels.COUNT, np.nan, np.float32)  # a kernel must not read the numbers of another optimizer
+    numbers = np.full(
+        kernels.COUNT, np.nan, FLOAT64 if other_launch else "float32"
+    )  # a kernel must not read the numbers of another optimizer
     rate = settings["learning_rate"]
     numbers[kernels.DECAY] = settings.get("weight_decay", 0.0)
     if kind in (kernels.MOMENTUM, kernels.NESTEROV):
@@ -61,7 +64,7 @@ def floor_step(
     optimizer = getattr(stage.optimizers, CLASSES[kind])(**settings)
     state = {name: [array.astype(np.float64)] for name, array in zip(STATE_NAMES[kind], state_arrays, strict=True)}
     optimizer.load_state({"steps": steps, "buffers": state})
-    parameters = [stage.arrays.asarray(p, FLOAT64)]
+    parameters = [stage.arrays.asarray(p.astype(FLOAT64), FLOAT64)]  # a copy, which the step may change
     optimizer.step(parameters, [stage.arrays.asarray(g, FLOAT64)])
     after = optimizer.state()["buffers"]
     return [np.array(stage.arrays.to_host(parameters[0])), *(np.array(after[name][0]) for name in STATE_NAMES[kind])]
@@ -173,9 +176,24 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         moved = numpy_step(kind, settings, steps, *arrays)[0]
         return np.where(np.arange(moved.size) < launch.grid * launch.block, moved, arrays[0])
 
+    def of_squares(largest: float) -> dict[str, float]:
+        bound = 4.0 * max(1.0, largest)
+        return {name: bound * max(1.0, largest / 100) for name in outputs} | {"parameters": bound}
+
     def types_of(kind: int) -> Callable[[Tally], None]:
         size = kind, 11, Launch(2, 4)
         return only_float32(kernels.KERNELS[kind], size[2], lambda rng: _launch_arguments(kind, *arguments(rng, size)))
+
+    def memory_of(kind: int) -> Callable[[Tally], None]:
+        size, states = (kind, 256, Launch(2, 64)), range(2, 2 + len(STATE_NAMES[kind]))
+        return followed(
+            kernels.KERNELS[kind],
+            size[2],
+            lambda rng: _launch_arguments(kind, *arguments(rng, size)),
+            side_by_side=[0, 1, *states],
+            once=[0, 1, *states],
+            work=[Work(place, 2) for place in (0, *states)],
+        )
 
     outputs = ("parameters", *dict.fromkeys(name for kind in kinds for name in STATE_NAMES[kind]))
     return Exercise(
@@ -196,7 +214,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 33) for launch in any_grid(count)],
         dtype="float32",
         terms=lambda *arguments: 32,
-        scale=lambda *arguments: 4.0,
+        scale=lambda kind, settings, steps, launch, *arrays: of_squares(max(np.abs(each).max() for each in arrays)),
         mistakes=[
             *(recognised(mistake, text, output) for mistake, text in OPTIMIZER_MISTAKES.items() for output in outputs),
             Mistake(
@@ -211,11 +229,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
                 if name in outputs
             ),
         ],
-        memory=followed(
-            kernels.KERNELS[kinds[-1]],
-            Launch(2, 4),
-            lambda rng: _launch_arguments(kinds[-1], *arguments(rng, (kinds[-1], 11, Launch(2, 4)))),
-        ),
+        memory=all_of([*map(memory_of, kinds), *([_nothing_touched] if len(kinds) > 1 else [])]),
         types=all_of(map(types_of, kinds)),
     )
 
@@ -229,6 +243,30 @@ def all_of(checks: Iterable[Callable[[Tally], None]]) -> Callable[[Tally], None]
             each(tally)
 
     return check
+
+
+def _nothing_touched(tally: Tally) -> None:
+    """Count whether SGD leaves the vectors alone that it has no use for: here they have one element, and it is NaN."""
+    kernels, cuda = module("kernels.optimizers"), module("backend").cuda
+    update, kind = kernels.update, kernels.SGD
+
+    @cuda.jit
+    def sgd_beside(parameters, gradients, first, second, numbers):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < parameters.size:
+            update(kind, parameters, first, second, i, gradients[i], numbers)
+
+    ones, one = np.ones(4, np.float32), np.full(1, np.nan, np.float32)
+    tally.trying("update in sgd, with vectors of one element in the place of first and second")
+    numbers = numbers_of(kind, settings_of(kind), 0)
+    try:
+        moved = line_by_line(sgd_beside, Launch(1, 4), Both(ones), ones, one, one.copy(), numbers)
+    except Wrong as wrong:
+        wrong.cause = (
+            "SGD keeps nothing: for its kind first and second are any vectors, and are neither read nor written"
+        )
+        raise
+    tally.holds(np.isfinite(moved).all(), "update in sgd computes with first or second, which SGD has no use for")
 
 
 def settings_of(kind: int) -> Settings:
@@ -256,6 +294,7 @@ def _as_shown(settings: Settings) -> str:
 OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float]]]] = [
     (0, {"learning_rate": 0.1}, [[1.0, 2.0], [2.0, -1.0]], [[0.8, 2.1]]),
     (0, {"learning_rate": 0.1, "weight_decay": 0.5}, [[1.0, 2.0], [2.0, -1.0]], [[0.75, 2.0]]),
+    (0, {"learning_rate": 1.0, "weight_decay": 1e-4}, [[1000.0], [0.0]], [[999.9]]),
     # velocity 0.5 * 4 + 1 = 3 and 0.5 * 0 - 2 = -2; the step 0.1 of it
     (1, {"learning_rate": 0.1, "momentum": 0.5}, [[1.0, 2.0], [1.0, -2.0], [4.0, 0.0]], [[0.7, 2.2], [3.0, -2.0]]),
     # with 0.5 * p in the gradients they are 1.5 and -1, the velocities 3.5 and -1
@@ -271,6 +310,17 @@ OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float
         {"learning_rate": 0.1, "momentum": 0.5},
         [[math.inf, 2.0], [1.0, -1.0], [2.0, 4.0]],
         [[math.inf, 1.9], [2.0, 1.0]],
+    ),
+    # Without a gradient everything goes on: the velocity 0.5 * 4 = 2; with Nesterov's look ahead half of it again.
+    (1, {"learning_rate": 0.1, "momentum": 0.5}, [[1.0], [0.0], [4.0]], [[0.8], [2.0]]),
+    (2, {"learning_rate": 0.1, "momentum": 0.5, "nesterov": True}, [[1.0], [0.0], [4.0]], [[0.9], [2.0]]),
+    (3, {"learning_rate": 0.1, "alpha": 0.5, "epsilon": 2.0}, [[1.0], [0.0], [4.0]], [[1.0], [2.0]]),
+    # mean 0.5 * 2 = 1; square 0.75 * 16 / 3 = 4, its root 2 / 0.5 = 4, and epsilon 1: the step is 0.1 * 1 / 5
+    (
+        4,
+        {"learning_rate": 0.05, "beta1": 0.5, "beta2": 0.75, "epsilon": 1.0},
+        [[1.0], [0.0], [2.0], [16 / 3]],
+        [[0.98], [1.0], [4.0]],
     ),
     # 1 + 0.5 * 3 = 2.5 and -2 - 0.5 * 2 = -3
     (

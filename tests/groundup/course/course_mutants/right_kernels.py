@@ -283,11 +283,12 @@ RIGHT: list[tuple[str, str, Changes]] = [
         (
             (
                 "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
-                "g = gradients[i]\n"
+                "g, p = gradients[i], parameters[i]\n"
                 "        if numbers[DECAY] != 0:\n"
-                "            g += numbers[DECAY] * parameters[i]\n"
-                "        velocity[i] = numbers[KEEP_FIRST] * velocity[i] + g\n"
-                "        parameters[i] -= numbers[RATE] * velocity[i]",
+                "            g += numbers[DECAY] * p\n"
+                "        v = numbers[KEEP_FIRST] * velocity[i] + g\n"
+                "        velocity[i] = v\n"
+                "        parameters[i] = p - numbers[RATE] * v",
             ),
         ),
     ),

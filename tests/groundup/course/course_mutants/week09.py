@@ -119,4 +119,47 @@ MUTANTS = [
     ),
     Mutant("9.4", "        k = 0\n", "        k = 1\n", "values", "the first product is left out"),
     Mutant("9.4", "a.dtype.type(0)", "float(0)", "types", "total begins as float(0)"),
+    Mutant(
+        "9.1",
+        "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n    while i < a.size:",
+        "    i = cuda.threadIdx.x if cuda.blockIdx.x == 0 else a.size\n    step = cuda.blockDim.x\n"
+        "    while i < a.size:",
+        "memory",
+        "only block 0 of 2 blocks works",
+    ),
+    Mutant(
+        "9.1",
+        "        out[i] = a[i] * mask[i]",
+        "        out[i] = 0\n        out[i] = a[i] * mask[i]",
+        "memory",
+        "with an array of its own it was right",
+    ),
+    Mutant(
+        "9.1",
+        "out[i] = a[i] * mask[i]",
+        "out[i] = a[i] * mask[i] if mask[i] != 0 else a.dtype.type(0)",
+        "values",
+        "NaN has to come out",
+    ),
+    Mutant(
+        "9.2",
+        "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n",
+        "    i = 0 if cuda.grid(1) == 0 else count\n    step = 1\n",
+        "memory",
+        "does everything in a loop",
+    ),
+    Mutant(
+        "9.4",
+        "total += a[row, k] * b[k, column]",
+        "total += a[row, k] * b[k, column] if a[row, k] != 0 else a.dtype.type(0)",
+        "values",
+        "NaN has to come out",
+    ),
+    Mutant(
+        "9.4",
+        "c[row, column] = total",
+        "c[row, column] = total + a.dtype.type(1e-9)",
+        "sizes",
+        "a small one added",
+    ),
 ]

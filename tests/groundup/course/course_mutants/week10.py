@@ -22,7 +22,7 @@ INSIDE = "row < c.shape[0] and column < c.shape[1]"
 MUTANTS = [
     Mutant("10.1", "column, row = cuda.grid(2)", "row, column = cuda.grid(2)", "agreement", "has to run along"),
     Mutant("10.1", INSIDE, "row < c.shape[1] and column < c.shape[0]", "agreement", "row and column exchanged"),
-    Mutant("10.1", "k < a.shape[1]", "k < b.shape[1]", "values", "the last product is left out"),
+    Mutant("10.1", "k < a.shape[1]", "k < b.shape[1]", "values", "of a (2, 3) and b (3, 2)"),
     Mutant("10.2", "while column < columns", "if column < columns", "values", "no grid-stride loop"),
     Mutant("10.2", "sums[column] = total", "sums[column] = total / rows", "values", "forgot the batch"),
     Mutant(
@@ -97,5 +97,13 @@ MUTANTS = [
         "    column = first_column\n    while row < rows:\n        sample = order[position[0] + row]\n",
         "values",
         "the column begins anew in each row",
+    ),
+    Mutant(
+        "10.3",
+        "    first_column, row = cuda.grid(2)\n    column_step, row_step = cuda.gridsize(2)\n",
+        "    first_column, row = cuda.grid(2)\n    column_step, row_step = cuda.gridsize(2)\n"
+        "    first_column, column_step = (0 if first_column == 0 else features), 1\n",
+        "memory",
+        "a thread does the work of several",
     ),
 ]

@@ -145,4 +145,16 @@ MUTANTS = [
         "memory",
         "cuda.syncwarp() waits for those of a warp only",
     ),
+    Mutant(
+        "11.1",
+        "    y = cuda.threadIdx.y\n    x = cuda.threadIdx.x\n"
+        "    inside = row + y < source.shape[0] and column + x < source.shape[1]\n"
+        "    tile[y, x] = source[row + y, column + x] if inside else source.dtype.type(0)",
+        "    x = cuda.threadIdx.x\n"
+        "    for y in range(cuda.blockDim.y if cuda.threadIdx.y == 0 else 0):\n"
+        "        inside = row + y < source.shape[0] and column + x < source.shape[1]\n"
+        "        tile[y, x] = source[row + y, column + x] if inside else source.dtype.type(0)",
+        "memory",
+        "only warp 0 of each block works",
+    ),
 ]

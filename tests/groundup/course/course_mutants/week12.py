@@ -72,4 +72,25 @@ MUTANTS = [
     Mutant("12.1", "    def kernel(", "    @cuda.jit\n    def kernel(", "import", "Leave out the decorator"),
     Mutant("12.2", "named(name, kernel)", "named(kernel, name)", "import", "the name comes first"),
     Mutant("12.2", "    def kernel(", "    @cuda.jit\n    def kernel(", "import", "Leave out the decorator"),
+    Mutant(
+        "12.1",
+        "output[i] = function(z[i])",
+        "output[i] = function(min(max(z[i], z.dtype.type(-500)), z.dtype.type(500)))",
+        "memory",
+        "all numbers lie far out here",
+    ),
+    Mutant(
+        "12.1",
+        "output[i] = function(z[i])",
+        "v = z[i]\n            output[i] = function(v) if v == v else z.dtype.type(0)",
+        "memory",
+        "NaN and inf say that something went wrong before",
+    ),
+    Mutant(
+        "12.2",
+        "            grad_z[i] = function",
+        "            grad_z[i] = output.dtype.type(0)\n            grad_z[i] = function",
+        "memory",
+        "with an array of its own it was right",
+    ),
 ]

@@ -196,8 +196,8 @@ MUTANTS = [
         "        total += s[me // 32 * 32 + k]\n"
         "    cuda.syncwarp()\n"
         "    return total",
-        "types",
-        "five questions are enough",
+        "memory",
+        "float32 stands in it",
     ),
     Mutant("13.4", "largest = z[row, 0]\n", "largest = z.dtype.type(0)\n", "values", "the largest begins at 0"),
     Mutant(
@@ -309,5 +309,22 @@ MUTANTS = [
         "    if cuda.threadIdx.x >= z.shape[1]:\n        return\n    lane = cuda.threadIdx.x\n",
         "values",
         "lanes have left before the shuffle",
+    ),
+    Mutant(
+        "13.1",
+        "largest = z[row, 0]\n        j = 1",
+        "largest = z.dtype.type(-10000)\n        j = 0",
+        "values",
+        "the largest begins at a fixed number",
+    ),
+    Mutant(
+        "13.4", "largest = z[row, 0]", "largest = z.dtype.type(-1000)", "values", "the largest begins at a fixed number"
+    ),
+    Mutant(
+        "13.1",
+        "total += exponential",
+        "total += math.exp(z[row, j] - largest)",
+        "memory",
+        "with an array of its own it was right",
     ),
 ]

@@ -196,4 +196,32 @@ MUTANTS = [
         "way",
         "_step uses STEP_LADDER",
     ),
+    Mutant(
+        "15.1",
+        "        update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
+        "        update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)\n        velocity[i] += 0",
+        "memory",
+        "read a second time",
+    ),
+    Mutant(
+        "15.2",
+        "    change = gradient\n    if",
+        "    change = gradient\n    if kind == SGD:\n        first[i] = p\n    if",
+        "memory",
+        "written a second time",
+    ),
+    Mutant(
+        "15.2",
+        "    elif kind == ADAM:\n",
+        "    elif kind == ADAM:\n        if gradient == type(gradient)(0):\n            return\n",
+        "values",
+        "0.98",
+    ),
+    Mutant(
+        "15.3",
+        "return loss",
+        "return losses.loss_of(self.loss_name, forward(self.layers, x, Pass(True, None, self._precision))[-1], y)",
+        "values",
+        "after the parameters have moved",
+    ),
 ]

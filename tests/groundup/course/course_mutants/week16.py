@@ -154,4 +154,11 @@ MUTANTS = [
         "sizes",
         "`split` begins anew",
     ),
+    Mutant(
+        "16.3",
+        "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n",
+        "    i = cuda.threadIdx.x if cuda.blockIdx.x == 0 else count\n    step = cuda.blockDim.x\n",
+        "memory",
+        "only block 0 of 2 blocks works",
+    ),
 ]

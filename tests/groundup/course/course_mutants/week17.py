@@ -133,4 +133,5 @@ MUTANTS = [
         "values",
         "wrong",
     ),
+    Mutant("17.3", "activations != 0", "np.nan_to_num(activations) != 0", "values", "NaN is no zero"),
 ]

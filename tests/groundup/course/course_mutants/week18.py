@@ -132,4 +132,21 @@ MUTANTS = [
     Mutant("18.4", "max(1.0, abs(here), abs(central[0]))", "max(1.0, here, central[0])", "sizes", "there is no kink"),
     Mutant("18.4", "max(1.0, abs(here), abs(central[0]))", "max(abs(here), abs(central[0]))", "sizes", "at least 1"),
     Mutant("18.4", "noise = LIMIT *", "noise = 1e-6 *", "sizes", "this kink is small"),
+    Mutant("18.1", "round(7 * height)", "int(7 * height + 0.5)", "sizes", "half a block goes to the even one"),
+    Mutant("18.1", "known = [mean for", "known = [round(mean, 2) for", "sizes", "another line"),
+    Mutant("18.2", "if beside else", "if beside > 1e-12 else", "values", "weights that are small are not 0"),
+    Mutant(
+        "18.3",
+        "abs(analytic - numeric) / scale",
+        "abs(analytic - numeric) / max(scale, 1e-12)",
+        "values",
+        "the scale has a smallest value",
+    ),
+    Mutant(
+        "18.4",
+        "if abs(central[0] - central[1]) > noise or abs(bend[0] - 2 * bend[1]) > noise:",
+        "if not (abs(central[0] - central[1]) <= noise and abs(bend[0] - 2 * bend[1]) <= noise):",
+        "sizes",
+        "NaN is no kink",
+    ),
 ]
