@@ -34,7 +34,7 @@ def confusion_matrix() -> list[Check]:
     def call(labels: np.ndarray, predictions: np.ndarray, classes: int) -> Any:
         handed = repeated.handed(labels), repeated.handed(predictions)
         counts = function(*handed, classes)
-        repeated.returned(counts)
+        repeated.returned(counts, handed)
         unchanged(Tally(), (labels, predictions), handed, ("labels", "predictions"))
         if isinstance(counts, np.ndarray) and counts.dtype != np.int64:
             raise Wrong("confusion_matrix: counts are whole numbers", expected="int64", got=str(counts.dtype))
@@ -140,7 +140,7 @@ def hidden_activations() -> list[Check]:
     def call(given: Problem) -> dict[str, Any]:
         handed, x = [repeated.handed(each) for each in given.parameters], repeated.handed(given.x)
         found = function(handed, given.activation, x)
-        repeated.returned(found)
+        repeated.returned(found, [*handed, x])
         unchanged(Tally(), [*given.parameters, given.x], [*handed, x], [*["a parameter"] * len(handed), "x"])
         layers = listed_layers(found, list(outputs_of(given)), f"hidden_activations of {given}")
         none = function(handed[-2:], given.activation, np.zeros((1, len(handed[-2]))))
@@ -209,7 +209,7 @@ def active_shares() -> list[Check]:
     def call(activations: np.ndarray) -> Any:
         handed = repeated.handed(activations)
         shares = function(handed)
-        repeated.returned(shares)
+        repeated.returned(shares, [handed])
         unchanged(Tally(), [activations], [handed], ["activations"])
         return shares
 
@@ -330,7 +330,7 @@ def saliency() -> list[Check]:
         handed = [repeated.handed(each) for each in given.parameters]
         x, y = repeated.handed(given.x), repeated.handed(given.y.astype("uint8" if len(given.y) % 2 else "int64"))
         found = function(handed, given.activation, x, y)
-        repeated.returned(found)
+        repeated.returned(found, [*handed, x, y])
         names = [*["a parameter"] * len(handed), "x", "labels"]
         unchanged(Tally(), [*given.parameters, given.x, given.y], [*handed, x, y], names)
         return found

@@ -232,7 +232,7 @@ def gradient_ratios() -> list[Check]:
             raise Wrong(f"gradient_ratios where a norm is 0: {error}", cause=ALL_ZERO) from None
         names = ["a parameter"] * len(parameters) + ["a gradient"] * len(gradients)
         unchanged(Tally(), [*parameters, *gradients], handed, names)
-        repeated.returned(found)
+        repeated.returned(found, handed)
         return found
 
     def arguments(rng: np.random.Generator, sizes: tuple[int, ...]) -> Pair:

@@ -80,7 +80,8 @@ def test_a_program_names_its_case_and_the_command_that_shows_the_fault(case: Tas
     assert f"    {case.fault.shows}  " in text
     assert f"groundup learn answer {case.id} LINE KIND" in text
     assert places(program(case), case.fault)
-    lines = [line.strip() for line in text.split("\n")]
+    lines = text.split("\n")
+    lines += [line.strip() for line in lines if line != line.strip()]
     assert [line for line in (*case.fault.also, *case.fault.seen_at) if lines.count(line) != 1] == []
     assert case.fault.near.keys() <= KINDS.keys() - {case.fault.kind}
     assert len(case.hints) == 3
