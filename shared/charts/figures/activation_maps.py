@@ -43,10 +43,15 @@ def drawing(
     names: of the classes; label: the right class; belief: the probability of each class
     """
     said = int(np.argmax(belief))
-    verdict = "rightly" if said == label else f"for {names[said]}"
-    title = f"How {network} takes {_article(names[label])} {names[label]} {verdict}, layer by layer"
+    image = f"{_article(names[label])} {names[label]}"
+    verdict = f"recognises {image}" if said == label else f"takes {image} for {_article(names[said])} {names[said]}"
+    title = f"How {network} {verdict}, layer by layer"
     rows = [each.output if each.output.ndim == 1 else _chosen(each.output) for each in layers[:-1]]
-    height = sum(TEXT + (SIDE if row.ndim == 3 else 0.16) for row in rows) + TEXT + 1.0
+    height = (
+        sum(TEXT + (SIDE * min(1.0, row.shape[1] / row.shape[2]) if row.ndim == 3 else 0.16) for row in rows)
+        + TEXT
+        + 1.0
+    )
     with house_style():
         figure = new_figure(title, footer, height=0.9 + height)
         axes = figure.subplots()
@@ -89,20 +94,22 @@ def _chosen(output: np.ndarray) -> np.ndarray:
 
 
 def _pictures(axes: Axes, top: float, row: np.ndarray, number: int) -> float:
-    low, high = float(row.min()), float(row.max())
-    signed = low < 0
-    largest = max(abs(low), abs(high)) or 1.0
+    signed = float(row.min()) < 0
+    largest = float(np.abs(row).max()) or 1.0
+    pixels_high, pixels_wide = row.shape[1:]
+    longer = max(pixels_high, pixels_wide)
+    high, wide = SIDE * pixels_high / longer, SIDE * pixels_wide / longer
     for i, channel in enumerate(row):
         left = i * (SIDE + GAP)
-        place = (left, left + SIDE, top + SIDE, top)
+        place = (left, left + wide, top + high, top)
         picture = axes.imshow(
             channel, SIGNED if signed else INKS, extent=place, vmin=-largest if signed else 0.0, vmax=largest,
             interpolation="nearest",
         )  # fmt: skip
         if not signed:
             picture.set_gid(f"{INK_IMAGE}-{number}-{i}")
-        axes.add_patch(Rectangle((left, top), SIDE, SIDE, fill=False, edgecolor=RULE, linewidth=0.7))
-    return SIDE
+        axes.add_patch(Rectangle((left, top), wide, high, fill=False, edgecolor=RULE, linewidth=0.7))
+    return high
 
 
 def _features(axes: Axes, top: float, row: np.ndarray, number: int) -> float:

@@ -210,8 +210,9 @@ def most_wrong(found: Findings) -> Chart | None:
             largest = FULL_COLOUR * float(np.abs(found.pull[i]).max()) or 1.0
             pulled.imshow(found.pull[i], SIGNED, vmin=-largest, vmax=largest, interpolation="nearest")
             grey = found.images[i] if found.images.ndim == 3 else found.images[i].mean(axis=2)
-            if grey.min() < 0.5 < grey.max():
-                pulled.contour(grey, levels=[0.5], colors=[INK], linewidths=0.6)
+            middle = (grey.min() + grey.max()) / 2
+            if grey.max() - grey.min() > 0.1:  # less is noise, and has no outline
+                pulled.contour(grey, levels=[middle], colors=[INK], linewidths=0.6)
     told = [
         f"a {found.names[label]} taken for a {found.names[predicted]} with {_belief(belief)}"
         for label, predicted, belief in zip(found.labels[:3], found.predictions[:3], found.confidence[:3], strict=True)
