@@ -50,7 +50,6 @@ class Plan:
         self._trained = [(operation, c) for operation, c in pairs if operation.layer is not None]
         self._array_getters = [(operation.layer, attrgetter(*_names(operation))) for operation, _ in self._trained]
         self._normalised = [(operation, c) for operation, c in self._trained if operation.kind == "normalise"]
-        self._convolved = [operation for operation, _ in self._trained if operation.kind == "convolve"]
         self._network = KnownArrays({})
         self._optimizer: KnownArrays | None = None
         self._taken: list[tuple[int, int]] = []
@@ -177,8 +176,6 @@ class Plan:
         for operation, c in self._normalised:
             layer = operation.layer
             c.momentum, c.epsilon = normalisation_numbers(layer.momentum, layer.epsilon)
-        for operation in self._convolved:
-            _check_window(operation)
         if self._network.are([array for layer, arrays_of in self._array_getters for array in arrays_of(layer)]):
             return
         for operation, _ in self._trained:
@@ -267,15 +264,3 @@ def _shapes(operation: Operation) -> dict[str, tuple[int, ...]]:
         weights = (s.filters, s.channels, s.kernel_height, s.kernel_width)
     bias = (weights[0] if operation.kind == "convolve" else weights[1],)
     return {"weights": weights, "bias": bias, "grad_weights": weights, "grad_bias": bias}
-
-
-def _check_window(convolution: Operation) -> None:
-    """ValueError unless stride and padding are still the architecture's, by which all memory was made."""
-    layer = convolution.layer
-    if layer.stride == convolution.stride and layer.padding == convolution.padding:
-        return
-    name = "stride" if layer.stride != convolution.stride else "padding"
-    raise ValueError(
-        f"Network: layer {convolution.layers[0]}: {name} was changed to {getattr(layer, name)}, "
-        f"expected {getattr(convolution, name)}; make a new network"
-    )
