@@ -367,7 +367,7 @@ class NetworkBase:
 
     def _kept_arrays(self) -> list[Array]:
         """What the layers keep from step to step: no two may share memory."""
-        return [getattr(layer, name) for layer, name in self._kept_places]
+        return [getattr(layer, name, None) for layer, name in self._kept_places]
 
     # ---- the checks of what comes in
 
@@ -475,6 +475,8 @@ class NetworkBase:
 
     def _statistics_put_back(self, always: bool) -> _StatisticsPutBack:
         """A `with` block, after which the running statistics are what they were: always, or only after an error."""
+        if self._normalising:  # their statistics are copied, before the checks of stages 3 and 4
+            NetworkBase._check_arrays(self)
         return _StatisticsPutBack(self, always)
 
 

@@ -10,7 +10,6 @@ takes longer than a small step, so they stay as long as the arrays do.
 
 import ctypes
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ class Plan:
         self._few = min(capacity, library.function("few_images", dtype)())
         pairs = list(zip(self.operations, self.c_operations, strict=True))
         self._trained = [(operation, c) for operation, c in pairs if operation.layer is not None]
-        self._array_getters = [(operation.layer, attrgetter(*_names(operation))) for operation, _ in self._trained]
+        self._array_places = [(o.layer, name) for o, _ in self._trained for name in _names(o)]
         self._normalised = [(operation, c) for operation, c in self._trained if operation.kind == "normalise"]
         self._network = KnownArrays({})
         self._optimizer: KnownArrays | None = None
@@ -176,7 +175,7 @@ class Plan:
         for operation, c in self._normalised:
             layer = operation.layer
             c.momentum, c.epsilon = normalisation_numbers(layer.momentum, layer.epsilon)
-        if self._network.are([array for layer, arrays_of in self._array_getters for array in arrays_of(layer)]):
+        if self._network.are([getattr(layer, name, None) for layer, name in self._array_places]):
             return
         for operation, _ in self._trained:
             self._check_arrays(operation)
@@ -196,7 +195,7 @@ class Plan:
     def _check_arrays(self, operation: Operation) -> None:
         where = f"Network: layer {operation.layers[0]}"
         for name, shape in _shapes(operation).items():
-            array = getattr(operation.layer, name)
+            array = getattr(operation.layer, name, None)
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != self.dtype:
                 got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
                 raise ValueError(

@@ -11,7 +11,7 @@ import pytest
 
 from shared.architectures import Architecture
 from shared.contract import LABEL_LOSSES, LOSSES, OPTIMIZERS, Stage, load_part, load_stage
-from shared.layers import Activate, Conv, Dense, Flatten, MaxPool, Residual
+from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
 from tests.stages import USABLE_STAGES
 from tests.wide import widely
 
@@ -288,6 +288,22 @@ def test_what_cannot_be_a_layers_array_is_refused(
     setattr(network.layers[2], attribute, value)
     with pytest.raises(ValueError, match=rf"{attribute} was replaced by .*; change it in place, or make a new "):
         compute(network, stage.optimizers.SGD(0.1))
+
+
+@pytest.mark.parametrize("attribute", ["gamma", "beta", "grad_gamma", "running_mean", "running_var"])
+@pytest.mark.parametrize("change", [delattr, lambda layer, name: setattr(layer, name, None)], ids=["deleted", "None"])
+def test_an_array_that_is_gone_is_refused(stage: Stage, change: Callable[..., None], attribute: str) -> None:
+    network = stage.network.Network(Architecture((3,), (BatchNorm(), Dense(3))))
+    if attribute == "grad_gamma" and stage.number == 1:
+        pytest.skip("each step makes new gradients")
+    for layer, name in zip(network.layers, (attribute, attribute.replace("gamma", "weights")), strict=True):
+        if hasattr(layer, name):
+            kept = getattr(layer, name)
+            change(layer, name)
+            for compute in (PASSES["train_step"], PASSES["outputs"]):
+                with pytest.raises(ValueError, match=rf"{name} was replaced by NoneType, expected"):
+                    compute(network, stage.optimizers.SGD(0.1))
+            setattr(layer, name, kept)
 
 
 @every_pass
