@@ -18,7 +18,7 @@ from shared.architectures import Architecture, mlp
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.training import checkpoint_file
 from shared.training.checkpoint_file import Stored
-from shared.training.checkpoints import CheckpointError, _checksum, build_network, load_checkpoint, restore_optimizer
+from shared.training.checkpoints import CheckpointError, _checksum, load_checkpoint, restore_optimizer
 from shared.training.runs import Position
 
 SMALL = Architecture(
@@ -217,26 +217,10 @@ def test_an_optimizer_with_strange_settings_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["second_moment", "square_average"])
 def test_a_mean_of_squares_below_0_is_refused(kind: str, tmp_path: Path) -> None:
     about = ABOUT | {"optimizer": ABOUT["optimizer"] | {"buffers": [kind]}}
-    tensors = {
-        name.replace("velocity", kind): -array if "velocity" in name else array for name, array in TENSORS.items()
-    }
+    tensors = {name.replace("velocity", kind): -array for name, array in TENSORS.items() if "running" not in name}
+    tensors |= {name: array for name, array in TENSORS.items() if "running" in name}
     with pytest.raises(CheckpointError, match=rf"the tensor optimizer\.{kind}\.0 is a mean of squares, and has"):
         load_checkpoint(forged(tmp_path / "c", about, tensors))
-
-
-@pytest.mark.parametrize("name", ["parameters.2", "running.1", "optimizer.velocity.0"])
-def test_numbers_of_stage_1_beyond_float32_are_refused_when_restored(stage: Any, name: str, tmp_path: Path) -> None:
-    tensors = {key: array.astype("f8") for key, array in TENSORS.items()}
-    tensors[name] = tensors[name] * 1e300
-    checkpoint = load_checkpoint(forged(tmp_path / "c", ABOUT | {"stage": "stage1_pure_python"}, tensors))
-    restore = restore_optimizer if "velocity" in name else build_network
-    if stage.number == 1:
-        restore(stage, checkpoint)
-        return
-    with pytest.raises(
-        CheckpointError, match=rf"c: {name}: expected numbers that float32 holds, got (5e\+299|1e\+300)"
-    ):
-        restore(stage, checkpoint)
 
 
 @pytest.mark.parametrize("saved", [{}, {"records": [7]}, {"records": [], "epoch": "one"}, {"records": [], "speed": 1}])
