@@ -57,6 +57,8 @@ def _refuse_masked_parts(values: list[Any] | tuple[Any, ...]) -> None:
 
 def check_held(what: str, array: np.ndarray, dtype: Any) -> None:
     """ValueError where a finite number of the array would become infinite in this dtype."""
+    if np.can_cast(array.dtype, dtype):
+        return
     with np.errstate(all="ignore"):
         for number in (array.min(), array.max()):
             if np.isfinite(number) and not np.isfinite(number.astype(dtype)):
