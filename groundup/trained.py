@@ -21,7 +21,7 @@ from shared.contract import load_stage
 from shared.data.datasets import Dataset, Form, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
-from shared.training.runs import LAST, must_be_finite
+from shared.training.runs import LAST
 
 AT_A_TIME = 1000
 """Images in one forward pass of dense layers; this bounds the memory."""
@@ -65,8 +65,8 @@ def load_data(checkpoint: Checkpoint, data_dir: Path | None = None) -> Dataset:
 
 
 def check_fit(checkpoint: Checkpoint, name: str, form: Form) -> None:
-    """Raise CheckpointError if the network is not one for the images of this data set, is too large to look into, or
-    has numbers that are not finite."""
+    """Raise CheckpointError if the network is not one for the images of this data set, or is too large to look
+    into."""
     if not form.fits(checkpoint.architecture):
         inputs, outputs = checkpoint.architecture.ends
         raise CheckpointError(
@@ -74,7 +74,6 @@ def check_fit(checkpoint: Checkpoint, name: str, form: Form) -> None:
         )
     check_same_form(str(checkpoint.path), Form.from_notes(settings_of(checkpoint)), name, form)
     check_size(checkpoint)
-    must_be_finite(checkpoint, "looked into")
 
 
 def as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:

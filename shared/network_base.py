@@ -172,8 +172,15 @@ class NetworkBase:
         """(layer, name of its attribute) of each parameter, in order."""
         self._gradient_places: list[tuple[Any, str]] = []
         """(layer, name of its attribute) of each parameter's gradient."""
+        self._all_layers: list[Any] = []
+        """Every layer, in the order of `architecture.placed()`."""
+        self._setting_places: list[tuple[Any, str]] = []
+        """(layer, name of its attribute) of each setting that the plans of stages 3 and 4 are made from."""
         self.layers = self._layers_for(architecture.layers, iter(arrays), iter(statistics))
-        self._as_built = (architecture, self.activation, dtype, loss, [*self.layer_sizes], [*self.layers])
+        self._blocks = [layer for layer in self._all_layers if hasattr(layer, "layers")]
+        rows = [[*layers] for layers in self._rows_of_layers()]
+        self._as_built = (architecture, self.activation, dtype, loss, [*self.layer_sizes], rows)
+        self._settings = [getattr(layer, name) for layer, name in self._setting_places]
         statistics = [(layer, name) for layer in self._normalising for name in ("running_mean", "running_var")]
         self._kept_places = [
             *self._parameter_places,
@@ -220,6 +227,8 @@ class NetworkBase:
                 self._trained.append(layer)
                 self._parameter_places += [(layer, name) for name in names]
                 self._gradient_places += [(layer, f"grad_{name}") for name in names]
+            self._setting_places += [(layer, name) for name in SETTING_NAMES.get(type(description), ())]
+            self._all_layers.append(layer)
             stage_layers.append(layer)
         return stage_layers
 
@@ -358,19 +367,39 @@ class NetworkBase:
 
     def _kept_arrays(self) -> list[Array]:
         """What the layers keep from step to step: no two may share memory."""
-        return [getattr(layer, name) for layer, name in self._kept_places]
+        return [getattr(layer, name, None) for layer, name in self._kept_places]
 
     # ---- the checks of what comes in
 
     def _check_as_built(self) -> None:
-        """ValueError where an attribute or an array of a layer was replaced by what the network was not built from."""
-        now = (self.architecture, self.activation, self.dtype, self.loss_name, self.layer_sizes, self.layers)
+        """ValueError where an attribute, a setting or an array of a layer is not what the network was built from."""
+        rows = self._rows_of_layers()
+        now = (self.architecture, self.activation, self.dtype, self.loss_name, self.layer_sizes, rows)
         if now != self._as_built:
             raise ValueError(
                 "Network: its architecture, activation, dtype, loss_name, layer_sizes or layers were changed; "
                 "make a new network with these"
             )
+        settings = [getattr(layer, name, None) for layer, name in self._setting_places]
+        if not all(map(is_, settings, self._settings)):
+            self._check_settings(settings)
         self._check_arrays()
+
+    def _rows_of_layers(self) -> list[Any]:
+        """The network's own list of layers, and that of each residual block."""
+        return [self.layers, *[getattr(block, "layers", None) for block in self._blocks]]
+
+    def _check_settings(self, settings: Sequence[Any]) -> None:
+        """ValueError where a stride, a padding or a window is another one; an equal one may take its place."""
+        numbers = {
+            id(layer): placed.number for layer, placed in zip(self._all_layers, self.architecture.placed(), strict=True)
+        }
+        for (layer, name), value, expected in zip(self._setting_places, settings, self._settings, strict=True):
+            if repr(value) != repr(expected):
+                raise ValueError(
+                    f"Network: layer {numbers[id(layer)]}: {name.lstrip('_')} was changed to {value}, "
+                    f"expected {expected}; make a new network"
+                )
 
     def _check_arrays(self) -> None:
         """ValueError where an array of a layer does not fit, or is another layer's, too."""
@@ -446,6 +475,8 @@ class NetworkBase:
 
     def _statistics_put_back(self, always: bool) -> _StatisticsPutBack:
         """A `with` block, after which the running statistics are what they were: always, or only after an error."""
+        if self._normalising:  # their statistics are copied, before the checks of stages 3 and 4
+            NetworkBase._check_arrays(self)
         return _StatisticsPutBack(self, always)
 
 
@@ -468,6 +499,13 @@ PARAMETER_NAMES: dict[type[Any], tuple[str, ...]] = {
     layers.BatchNorm: ("gamma", "beta"),
 }
 """The attributes of a layer that training changes, in order. Each has its gradient beside it, as `grad_weights`."""
+
+SETTING_NAMES: dict[type[Any], tuple[str, ...]] = {
+    layers.Conv: ("stride", "padding"),
+    layers.MaxPool: ("_description",),
+    layers.AveragePool: ("_description",),
+}
+"""The attributes of a layer that say where its window goes."""
 
 
 def _check_pairs(parameters: Any) -> None:

@@ -55,6 +55,16 @@ def _refuse_masked_parts(values: list[Any] | tuple[Any, ...]) -> None:
                     plain_array(part)
 
 
+def check_held(what: str, array: np.ndarray, dtype: Any) -> None:
+    """ValueError where a finite number of the array would become infinite in this dtype."""
+    if np.can_cast(array.dtype, dtype):
+        return
+    with np.errstate(all="ignore"):
+        for number in (array.min(), array.max()):
+            if np.isfinite(number) and not np.isfinite(number.astype(dtype)):
+                raise ValueError(f"{what}: expected numbers that {np.dtype(dtype)} holds, got {number:.6g}")
+
+
 def check_changeable(running: Mapping[str, Any]) -> None:
     """Training changes the running statistics in place: they must be arrays that may be written to."""
     for name, array in running.items():

@@ -37,13 +37,14 @@ INSTALL = {
     "darwin": "xcode-select --install",
 }
 
+NOT_UNDONE = "fast mathematics, which the options cannot undo"
 EXACT = ("-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-finite-math-only")
 """Undo -ffast-math and its kin in $CC, or in a compiler that has them by default. They lose NaN, reorder sums, and link
 a start-up file that rounds subnormal numbers to 0 in the whole process, NumPy's too. -O3 undoes -Ofast."""
 
-FAST = """\
+FAST = f"""\
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
-#error "fast mathematics, which the options cannot undo"
+#error "{NOT_UNDONE}"
 #elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
 #error "mathematics without NaN, which the options cannot undo"
 #endif
@@ -106,7 +107,7 @@ def find_compiler(is_known: Callable[[Compiler], bool] = lambda compiler: False)
             return compiler if is_known(compiler) else probe(compiler)
         except DoesNotWork as reason:
             failures[" ".join(command)] = str(reason)
-    raise _unavailable(failures)
+    raise unavailable(failures)
 
 
 def candidates() -> list[list[str]]:
@@ -256,7 +257,8 @@ def first_error(output: str) -> str:
     return (telling or lines or [""])[0]
 
 
-def _unavailable(failures: dict[str, str]) -> StageUnavailable:
+def unavailable(failures: dict[str, str]) -> StageUnavailable:
+    """The error that says why each compiler, by its command, cannot be used, and what to do."""
     chosen = os.environ.get("CC", "").strip()
     if chosen:
         (reason,) = failures.values()

@@ -21,6 +21,7 @@ from shared.machine.hardware import usable_cores
 from shared.names import ACTIVATIONS
 
 from .build import build
+from .compiler import NOT_UNDONE, unavailable
 
 MOST_THREADS = 1024
 """More than any machine this runs on has cores; a larger number is a mistake, and each thread costs memory."""
@@ -165,13 +166,28 @@ _functions: dict[tuple[str, Any], Callable[..., Any]] = {}
 def load() -> ctypes.CDLL:
     """The library, built and loaded on the first call.
 
-    Raises what build raises (StageUnavailable with no compiler, CompileError); the next call tries again.
+    Raises what build raises (StageUnavailable with no compiler, CompileError); the next call tries again. Raises
+    StageUnavailable where the library has switched off subnormal numbers, which its start-up file does if it was linked
+    with crtfastmath.o.
     """
     global _library
     with _lock:
         if _library is None:
-            _library = ctypes.CDLL(str(build().library))
+            built = build()
+            loaded = ctypes.CDLL(str(built.library))
+            if _HAD_SUBNORMALS and not _has_subnormals():
+                raise unavailable({" ".join(built.compiler.command): NOT_UNDONE})
+            _library = loaded
         return _library
+
+
+def _has_subnormals() -> bool:
+    """Whether this thread computes with numbers below float32's smallest normal one, or takes them for 0."""
+    with np.errstate(all="ignore"):
+        return bool(np.float32(1e-38) * np.float32(1e-3) != 0)
+
+
+_HAD_SUBNORMALS = _has_subnormals()
 
 
 def function(name: str, dtype: Any) -> Callable[..., Any]:

@@ -51,7 +51,6 @@ class Operation:
     layers: the numbers of the architecture's layers that it does, such as ["1", "2"]; none of them for an arrange
     layer: the network's layer with the parameters, or None
     sizes: of a convolution or a pool, as C takes them
-    stride, padding: of a convolution, as the architecture has them
     mask: of a drop, the number of its mask; fork: of a join, the fork's place in the list
     """
 
@@ -62,8 +61,6 @@ class Operation:
     layer: Any = None
     activation: str = "identity"
     sizes: Any = None
-    stride: tuple[int, int] = (1, 1)
-    padding: tuple[int, int] = (0, 0)
     mask: int = 0
     fork: int = 0
 
@@ -116,16 +113,10 @@ def _append(
         last = operations[-1] if operations else None
         match description:
             case layers.Conv():
-                window, stride, padding = (
-                    as_pair(description.size),
-                    as_pair(description.stride),
-                    as_pair(description.padding),
-                )
-                steps = within(shape, stride, padding)
+                window, padding = as_pair(description.size), as_pair(description.padding)
+                steps = within(shape, as_pair(description.stride), padding)
                 sizes = CConvolution(*shape, description.out_channels, *window, *steps, *padding, *after[1:])
-                operations.append(
-                    Operation("convolve", shape, outputs, [number], layer, sizes=sizes, stride=stride, padding=padding)
-                )
+                operations.append(Operation("convolve", shape, outputs, [number], layer, sizes=sizes))
             case layers.MaxPool() | layers.AveragePool():
                 window = as_pair(description.size)
                 steps = within(shape, window if description.stride is None else as_pair(description.stride))

@@ -10,7 +10,6 @@ takes longer than a small step, so they stay as long as the arrays do.
 
 import ctypes
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -48,9 +47,8 @@ class Plan:
         self._few = min(capacity, library.function("few_images", dtype)())
         pairs = list(zip(self.operations, self.c_operations, strict=True))
         self._trained = [(operation, c) for operation, c in pairs if operation.layer is not None]
-        self._array_getters = [(operation.layer, attrgetter(*_names(operation))) for operation, _ in self._trained]
+        self._array_places = [(o.layer, name) for o, _ in self._trained for name in _names(o)]
         self._normalised = [(operation, c) for operation, c in self._trained if operation.kind == "normalise"]
-        self._convolved = [operation for operation, _ in self._trained if operation.kind == "convolve"]
         self._network = KnownArrays({})
         self._optimizer: KnownArrays | None = None
         self._taken: list[tuple[int, int]] = []
@@ -177,9 +175,7 @@ class Plan:
         for operation, c in self._normalised:
             layer = operation.layer
             c.momentum, c.epsilon = normalisation_numbers(layer.momentum, layer.epsilon)
-        for operation in self._convolved:
-            _check_window(operation)
-        if self._network.are([array for layer, arrays_of in self._array_getters for array in arrays_of(layer)]):
+        if self._network.are([getattr(layer, name, None) for layer, name in self._array_places]):
             return
         for operation, _ in self._trained:
             self._check_arrays(operation)
@@ -199,7 +195,7 @@ class Plan:
     def _check_arrays(self, operation: Operation) -> None:
         where = f"Network: layer {operation.layers[0]}"
         for name, shape in _shapes(operation).items():
-            array = getattr(operation.layer, name)
+            array = getattr(operation.layer, name, None)
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != self.dtype:
                 got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
                 raise ValueError(
@@ -267,15 +263,3 @@ def _shapes(operation: Operation) -> dict[str, tuple[int, ...]]:
         weights = (s.filters, s.channels, s.kernel_height, s.kernel_width)
     bias = (weights[0] if operation.kind == "convolve" else weights[1],)
     return {"weights": weights, "bias": bias, "grad_weights": weights, "grad_bias": bias}
-
-
-def _check_window(convolution: Operation) -> None:
-    """ValueError unless stride and padding are still the architecture's, by which all memory was made."""
-    layer = convolution.layer
-    if layer.stride == convolution.stride and layer.padding == convolution.padding:
-        return
-    name = "stride" if layer.stride != convolution.stride else "padding"
-    raise ValueError(
-        f"Network: layer {convolution.layers[0]}: {name} was changed to {getattr(layer, name)}, "
-        f"expected {getattr(convolution, name)}; make a new network"
-    )

@@ -181,7 +181,7 @@ def check_layer(function: str, layer: Any, shapes: Mapping[str, tuple[int, ...]]
     Raises ValueError for what a kernel cannot use as the memory it expects, TypeError for another dtype.
     """
     for name, shape in shapes.items():
-        array = getattr(layer, name)
+        array: Any = getattr(layer, name, None)
         if not on_device(array) or array.shape != shape or not is_packed(array):
             given = getattr(array, "shape", None) if on_device(array) else type(array).__name__
             raise ValueError(

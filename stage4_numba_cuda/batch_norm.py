@@ -136,7 +136,7 @@ class BatchNorm:
     ) -> None:
         dtype = float_dtype(gamma)
         self.gamma: Array = copy(as_vector("BatchNorm: gamma", asarray(gamma, dtype)))
-        channels = self.gamma.shape
+        self._shape = channels = self.gamma.shape
         self.beta: Array = _vector_like("beta", beta, self.gamma)
         self.running_mean: Array = _vector_like(
             "running_mean", np.zeros(channels) if running_mean is None else running_mean, self.gamma
@@ -166,7 +166,7 @@ class BatchNorm:
     def check_memory(self, function: str, dtype: Any) -> None:
         """Raise ValueError or TypeError if an array of the layer was replaced by what no kernel can use."""
         names = ("gamma", "beta", "running_mean", "running_var", "grad_gamma", "grad_beta")
-        check_layer(function, self, dict.fromkeys(names, self.gamma.shape), dtype)
+        check_layer(function, self, dict.fromkeys(names, self._shape), dtype)
 
 
 # ---- launches, unchecked: images are (N, C, L)

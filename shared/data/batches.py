@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from shared.contract import LABEL_LOSSES, NetworkLike, Stage
-from shared.data.door import Split
+from shared.data.door import Split, times
+from shared.plain_arrays import check_held
 
 
 def batch_order(count: int, seed: int, epoch: int) -> np.ndarray:
@@ -41,6 +42,12 @@ def check_fit(what: str, network: NetworkLike, data: Split) -> None:
         raise ValueError(
             f"{what}: the data has {data.x.shape[1]} features, but the network takes {network.layer_sizes[0]}"
         )
+    taken = network.architecture.input_shape
+    if len(taken) == 3 and data.shape not in (None, taken):
+        raise ValueError(
+            f"{what}: the data has images of {times(data.shape)}, but the network takes images of {times(taken)}"
+        )
+    check_held(f"{what}: x", data.x, network.dtype)
     try:
         as_targets(data.y, network.loss_name, network.layer_sizes[-1])
     except ValueError as error:
@@ -91,7 +98,8 @@ class BatchFeeder:
             rows[:] = change(rows)
         converted = self._converted[: len(indices)]
         if converted.dtype != rows.dtype:
-            np.copyto(converted, rows)
+            with np.errstate(all="ignore"):  # a float64 below float32's smallest number becomes 0
+                np.copyto(converted, rows)
         network, arrays = self._network, self._stage.arrays
         targets = as_targets(self._data.y[indices], network.loss_name, network.layer_sizes[-1], network.dtype)
         y = targets if network.loss_name in LABEL_LOSSES else arrays.asarray(targets, network.dtype)

@@ -22,6 +22,7 @@ import numpy as np
 from shared.architectures import Architecture
 from shared.layers import Shape, shortened
 from shared.plain_arrays import plain_array
+from shared.shapes import whole
 from shared.text import printable
 
 NOTE = "data"
@@ -29,6 +30,8 @@ NOTE = "data"
 
 MOST_CLASSES, MOST_NUMBERS, LONGEST_NAME = 1000, 2**24, 200
 """Of a form that is read from a file: classes, numbers of one sample, letters of a class's name."""
+
+PIXELS_OR_SHARES = "uint8 of 0 and 1 may be pixels or shares"
 
 CHANNELS = (1, 3)
 """Of an image: grey, or red, green and blue."""
@@ -188,7 +191,7 @@ def _samples(values: Any) -> tuple[np.ndarray, Shape | None]:
     array = _array("x", values)
     if array.dtype == np.uint8:
         if array.size and array.max() == 1:
-            raise TypeError("x: uint8 of 0 and 1 may be pixels or shares; pass float32, or bool for 0 and 1")
+            raise TypeError(f"x: {PIXELS_OR_SHARES}; pass float32, or bool for 0 and 1")
         _note("x: uint8 from 0 to 255 was divided by 255")
         array = array.astype(np.float32) / np.float32(255)
     elif array.dtype.kind in "iu":
@@ -198,7 +201,8 @@ def _samples(values: Any) -> tuple[np.ndarray, Shape | None]:
         )
     elif array.dtype.kind not in "fb":
         raise TypeError(f"x: expected numbers, got {type(values).__name__} of {array.dtype}")
-    array = np.asarray(array, np.float64 if array.dtype.itemsize > 4 else np.float32)
+    with np.errstate(all="ignore"):  # a number of more bits may become infinite, which is found below, or 0
+        array = np.asarray(array, np.float64 if array.dtype.itemsize > 4 else np.float32)
     shape = None
     if array.ndim > 2:
         array = channels_first("x", array)
@@ -231,7 +235,10 @@ def _labels(values: Any) -> np.ndarray:
     if kind == "O":
         strange = [each for each in array if not hasattr(each, "__index__")]
         if not strange:
-            return np.fromiter(map(index, array), np.int64, len(array))
+            numbers = [index(each) for each in array]
+            if beyond := [number for number in numbers if not -(2**63) <= number < 2**63]:
+                raise ValueError(f"labels: expected classes from 0, got {whole(beyond[0])}")
+            return np.array(numbers, np.int64)
         kind = "U" if isinstance(strange[0], str) else kind
     if kind in "US":
         raise TypeError(

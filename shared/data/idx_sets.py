@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.data.door import DataError, DataNote
+from shared.data.door import PIXELS_OR_SHARES, DataError, DataNote
 from shared.data.download import FULL_SIZES, SOURCES
 from shared.data.idx import idx_header, read_idx
 
@@ -94,6 +94,8 @@ class Files:
         for path, array, fits, words in zip(paths, (images, labels), fit, expected, strict=True):
             if not fits:
                 raise DataError(f"{path}: expected {words}, but it holds {array.dtype} of shape {array.shape}{remedy}")
+        if images.max() == 1:
+            raise DataError(f"{paths[0]}: {PIXELS_OR_SHARES}; save pixels from 0 to 255")
         if len(images) != len(labels):
             raise DataError(
                 f"{paths[1]}: expected one label for each of the {len(images)} images in {paths[0]}, "

@@ -22,7 +22,17 @@ from pathlib import Path
 import numpy as np
 
 from shared.data import pictures
-from shared.data.door import MOST_CLASSES, DataError, Dataset, Form, Split, channels_first, check_names, square
+from shared.data.door import (
+    MOST_CLASSES,
+    PIXELS_OR_SHARES,
+    DataError,
+    Dataset,
+    Form,
+    Split,
+    channels_first,
+    check_names,
+    square,
+)
 from shared.data.idx import MOST_BYTES
 from shared.data.idx_sets import CLOTHES, EMNIST, FILES, TEST_FILES, TRAIN_FILES, Files, find, look_transposed, note
 from shared.data.pictures import MOST_MEMORY, Part, Wanted, check_amount, resized, times
@@ -129,6 +139,8 @@ def _from_arrays(path: Path, wanted: Wanted) -> Dataset:
         name = f"{path}: x_{part}"
         if not x.size:
             raise DataError(f"{name}: expected at least one image, got shape {x.shape}")
+        if x.dtype == np.uint8 and x.max() == 1:
+            raise DataError(f"{name}: {PIXELS_OR_SHARES}; save float32, or bool for 0 and 1")
         if x.dtype == bool:
             x = x.astype(np.float32)
         if x.dtype.kind == "f" and not np.isfinite(x).all():
@@ -148,11 +160,16 @@ def _from_arrays(path: Path, wanted: Wanted) -> Dataset:
     classes = _class_names(path, arrays.get("class_names"), labels)
     number = {name: label for label, name in enumerate(classes)}
     labels = [np.array([number[name] for name in y.tolist()]) if y.dtype.kind == "U" else y for y in labels]
-    if absent := sorted(set(range(len(classes))) - set(labels[0].tolist())):
-        names = ", ".join(classes[label] for label in absent[:3])
-        note(f"{path}: no training image is of class {names}" + (" and others" if len(absent) > 3 else ""))
+    _note_absent(path, labels[0], classes)
     train, test = zip(images, labels, strict=True)
     return _dataset(path.stem, train, test, classes, wanted)
+
+
+def _note_absent(place: Path, labels: np.ndarray, classes: Sequence[str]) -> None:
+    """Say which classes have no training image."""
+    if absent := sorted(set(range(len(classes))) - set(labels.tolist())):
+        names = ", ".join(classes[label] for label in absent[:3])
+        note(f"{place}: no training image is of class {names}" + (" and others" if len(absent) > 3 else ""))
 
 
 def _class_names(path: Path, saved: np.ndarray | None, labels: Sequence[np.ndarray]) -> list[str]:
@@ -183,7 +200,12 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     try:
         with regular.opened(path) as file, zipfile.ZipFile(file) as archive:
-            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            members: dict[str, zipfile.ZipInfo] = {}
+            for member in archive.infolist():
+                name = member.filename.removesuffix(".npy")
+                if name in members:
+                    raise DataError(f"{path}: expected each array once, but it holds {name[:60]!r} twice")
+                members[name] = member
             missing = [name for name in NEEDED if name not in members]
             if missing:
                 raise DataError(f"{path}: expected {', '.join(NEEDED)} and class_names, but it has no {missing[0]}")
@@ -253,6 +275,7 @@ def _from_idx(place: Path, prefix: str, paths: dict[str, Path], wanted: Wanted) 
         classes = list(CLOTHES)
     check_names(str(place), classes)
     shifted = [y.astype(np.int64) - first for y in (y_train, y_test)]
+    _note_absent(place, shifted[0], classes)
     return _dataset(
         place.name, (train[..., np.newaxis], shifted[0]), (test[..., np.newaxis], shifted[1]), classes, wanted
     )

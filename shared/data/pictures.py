@@ -126,7 +126,7 @@ def _is_fifth(path: Path) -> bool:
 
 def _decoded(pictures: Sequence[Picture], first: Path, wanted: Wanted) -> Part:
     """The pictures as uint8 and their labels. first: the picture whose size all others must have."""
-    size, channels = wanted.size or _opened(first).size[::-1], 3 if wanted.colour else 1
+    size, channels = wanted.size or _picture(first, first, None, wanted).shape[:2], 3 if wanted.colour else 1
     check_amount(str(first.parents[2]), len(pictures), (channels, *size))
     images = np.empty((len(pictures), *size, channels), np.uint8)
     console = TextConsole(stderr=True)
@@ -137,11 +137,11 @@ def _decoded(pictures: Sequence[Picture], first: Path, wanted: Wanted) -> Part:
     return images, np.array([label for _, label in pictures])
 
 
-def _picture(path: Path, first: Path, size: tuple[int, int], wanted: Wanted) -> np.ndarray:
-    """One picture, uint8 (height, width, channels)."""
-    from PIL import ImageOps
-
+def _picture(path: Path, first: Path, size: tuple[int, int] | None, wanted: Wanted) -> np.ndarray:
+    """One picture, uint8 (height, width, channels). size: None for its own"""
     picture: Any = _opened(path)
+    from PIL import ImageOps  # after the sentence about a missing Pillow
+
     try:
         picture = ImageOps.exif_transpose(picture)  # as the camera was held
         if picture.mode in ("LA", "PA", "RGBA") or "transparency" in picture.info:
@@ -154,7 +154,7 @@ def _picture(path: Path, first: Path, size: tuple[int, int], wanted: Wanted) -> 
         raise DataError(f"{path}: the picture is damaged ({error})") from error
     if transparent:
         raise DataError(f"{path}: expected a picture without transparent places; lay it on a background first")
-    if picture.size[::-1] != size and wanted.size is None:
+    if size is not None and picture.size[::-1] != size and wanted.size is None:
         raise DataError(
             f"{path} has {picture.height} by {picture.width} pixels, but {first} has {size[0]} by {size[1]}; all "
             f"images need one size: --resize {times(size)} makes it"

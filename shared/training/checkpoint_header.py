@@ -33,6 +33,9 @@ architecture."""
 MOST_BUFFERS = 8
 """Of an optimizer, and of the arguments of its constructor."""
 
+MEANS_OF_SQUARES = ("optimizer.second_moment", "optimizer.square_average")
+"""Tensors of an optimizer that have no number below 0, as variances have none."""
+
 LARGEST_OUTPUT = 2**24
 """Numbers of one sample after one layer. Padding makes an image of any size without a weight in the file for it."""
 
@@ -67,7 +70,7 @@ def read_header(text: str, forms: Mapping[str, Form]) -> Header:
         raise ValueError(f"its header is no JSON ({error})") from None
     if not isinstance(about, dict):
         raise TypeError(f"its header is {shortened(about)}, not an object")
-    if about.get("format") not in (*EARLIER, FORMAT) or isinstance(about["format"], bool):
+    if about.get("format") not in (*EARLIER, FORMAT) or type(about["format"]) is not int:
         raise ValueError(
             f"it has checkpoint format {shortened(about.get('format'))}, this version of groundup reads formats 1 to "
             f"{FORMAT}; open it with the version that wrote it, or train again"
@@ -180,18 +183,25 @@ def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
     if len(types) > 1:
         told = " and ".join(f"{name} is {dtype}" for dtype, name in sorted(types.items()))
         raise ValueError(f"its tensors are of several types: {told}; a stage computes in one")
+    if header.dtype == "float64" and "float32" in types:
+        raise ValueError(f"its dtype is float64, but the tensor {types['float32']} is float32")
     for name in sorted(set(forms) - set(expected)):
         raise ValueError(f"the tensor {shortened(name)} belongs to no part of the network")
 
 
 def check_values(tensors: Mapping[str, np.ndarray]) -> None:
-    """Raise ValueError for numbers that no training leaves behind: a variance below 0, a buffer of an optimizer that is
-    not finite."""
+    """Raise ValueError for numbers that no training leaves behind: a mean of squares below 0, a number that is not
+    finite."""
     for name, array in tensors.items():
-        if name.startswith("optimizer.") and not np.isfinite(array).all():
-            raise ValueError(f"the tensor {name} holds numbers that are not finite, which no optimizer goes on from")
-        if name.startswith("running.") and int(name.removeprefix("running.")) % 2 and (array < 0).any():
-            raise ValueError(f"the tensor {name} is a variance, and has a number below 0")
+        if not np.isfinite(array).all():
+            raise ValueError(f"the tensor {name} holds numbers that are not finite, which no training goes on from")
+        kind, _, number = name.rpartition(".")
+        is_mean_of_squares = kind in MEANS_OF_SQUARES or (kind == "running" and int(number) % 2)
+        if is_mean_of_squares and (array < 0).any():
+            raise ValueError(
+                f"the tensor {name} is a {'variance' if kind == 'running' else 'mean of squares'}, "
+                "and has a number below 0"
+            )
 
 
 def _named(what: str, shapes: Iterable[Shape]) -> dict[str, Shape]:

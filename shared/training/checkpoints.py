@@ -27,6 +27,7 @@ from shared.architectures import Architecture
 from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage
 from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically
+from shared.plain_arrays import check_held
 from shared.training.checkpoint_file import Stored, digest
 from shared.training.checkpoint_header import DTYPES, FORMAT, Header, check_values, read_header
 
@@ -179,20 +180,29 @@ def _keep(key: Any, text: str) -> None:
 def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
     """A new network of this stage with the checkpoint's parameters, rounded to its dtype if stage 1 wrote them.
 
-    Raises ValueError if the stage cannot build the architecture.
+    Raises ValueError if the stage cannot build the architecture, or its dtype does not hold a number.
     """
-
-    def own(arrays: Sequence[np.ndarray]) -> list[Any]:
-        return [stage.arrays.asarray(array, checkpoint.dtype) for array in arrays]
-
     network: NetworkLike = stage.network.Network.from_parameters(
-        own(checkpoint.parameters),
+        own_arrays(stage, checkpoint, "parameters", checkpoint.parameters),
         loss=checkpoint.loss,
         dtype=checkpoint.dtype,
         architecture=checkpoint.architecture,
-        running_statistics=own(checkpoint.running_statistics),
+        running_statistics=own_arrays(stage, checkpoint, "running", checkpoint.running_statistics),
     )
     return network
+
+
+def own_arrays(stage: Stage, checkpoint: Checkpoint, kind: str, arrays: Sequence[np.ndarray]) -> list[Any]:
+    """The tensors of this kind as the stage's own arrays, in the checkpoint's dtype.
+
+    Raises CheckpointError for a number of stage 1's, which computes in float64, that this dtype does not hold.
+    """
+    for i, array in enumerate(arrays if stage.number > 1 else ()):
+        try:
+            check_held(f"{checkpoint.path}: {kind}.{i}", array, checkpoint.dtype)
+        except ValueError as error:
+            raise CheckpointError(str(error)) from None
+    return [stage.arrays.asarray(array, checkpoint.dtype) for array in arrays]
 
 
 def restore_optimizer(stage: Stage, checkpoint: Checkpoint) -> Optimizer:
@@ -202,8 +212,11 @@ def restore_optimizer(stage: Stage, checkpoint: Checkpoint) -> Optimizer:
     """
     if checkpoint.optimizer not in OPTIMIZERS:
         raise CheckpointError(f"{checkpoint.path} holds no optimizer of this program, got {checkpoint.optimizer!r}")
+    kind = getattr(stage.optimizers, checkpoint.optimizer)
+    if missing := sorted(set(inspect.signature(kind).parameters) - set(checkpoint.hyperparameters)):
+        raise CheckpointError(f"{checkpoint.path}: its optimizer cannot be restored: it has no {missing[0]}")
     try:
-        optimizer: Optimizer = getattr(stage.optimizers, checkpoint.optimizer)(**checkpoint.hyperparameters)
+        optimizer: Optimizer = kind(**checkpoint.hyperparameters)
         optimizer.load_state(optimizer_state(stage, checkpoint))
     except (ValueError, TypeError) as error:
         raise CheckpointError(f"{checkpoint.path}: its optimizer cannot be restored: {error}") from error
@@ -213,8 +226,8 @@ def restore_optimizer(stage: Stage, checkpoint: Checkpoint) -> Optimizer:
 def optimizer_state(stage: Stage, checkpoint: Checkpoint) -> dict[str, Any]:
     """The checkpoint's optimizer state in this stage's own arrays, for `Optimizer.load_state`."""
     state = checkpoint.optimizer_state
-    convert = stage.arrays.asarray
-    buffers = {name: [convert(a, checkpoint.dtype) for a in arrays] for name, arrays in state["buffers"].items()}
+    kinds = state["buffers"].items()
+    buffers = {name: own_arrays(stage, checkpoint, f"optimizer.{name}", arrays) for name, arrays in kinds}
     return {"steps": state["steps"], "buffers": buffers}
 
 

@@ -17,6 +17,7 @@ from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_r
 from shared.data.batches import BatchFeeder, batch_order
 from shared.data.door import Split, square
 from shared.dropout import step_masks
+from shared.plain_arrays import check_held
 from shared.training.runs import Position
 from shared.training.schedules import learning_rate_at, learning_rates
 from shared.training.settings import TrainingSettings
@@ -44,7 +45,11 @@ class EpochRunner:
         self.base_rate = optimizer.learning_rate
         self.steps_per_epoch = math.ceil(len(data) / settings.batch_size)
         self._dropouts = network.architecture.dropouts()
-        self._image_shape = _image_shape(network, data) if settings.augmentation is not None else ()
+        self._image_shape: tuple[int, ...] = ()
+        if settings.augmentation is not None:
+            self._image_shape = _image_shape(network, data)
+            narrower = min(np.dtype(network.dtype), data.x.dtype, key=lambda dtype: dtype.itemsize)
+            check_held("augmentation: background", np.array(settings.augmentation.background, np.float64), narrower)
         self.settled = True
         self.checkpoint_every = checkpoint_every
         self._feeder = BatchFeeder(stage, network, data, settings.batch_size)

@@ -35,6 +35,7 @@ from shared.training.checkpoints import (
     hyperparameters,
     load_checkpoint,
     optimizer_state,
+    own_arrays,
     save_checkpoint,
 )
 from shared.training.metrics import EpochRecord, write_metrics
@@ -180,21 +181,17 @@ class Run:
     def resume(self) -> Position:
         """Put the network and the optimizer into the state of the last checkpoint.
 
-        Raises CheckpointError if there is none, or it is damaged, or holds numbers that are not finite, or belongs to
-        another network or other settings.
+        Raises CheckpointError if there is none, or it is damaged, or belongs to another network or other settings, or
+        holds numbers that this stage's dtype does not hold. Then nothing has changed.
         """
         checkpoint = load_checkpoint(self.last)
         self._compare(checkpoint)
-        must_be_finite(checkpoint)
         position = _position(checkpoint)
-        pairs = zip(
-            [*self.network.parameters, *self.network.running_statistics],
-            [*checkpoint.parameters, *checkpoint.running_statistics],
-            strict=True,
-        )
-        for own, saved in pairs:
-            own[:] = self.stage.arrays.asarray(saved, self.network.dtype)
+        saved = own_arrays(self.stage, checkpoint, "parameters", checkpoint.parameters)
+        saved += own_arrays(self.stage, checkpoint, "running", checkpoint.running_statistics)
         self.optimizer.load_state(optimizer_state(self.stage, checkpoint))
+        for own, array in zip([*self.network.parameters, *self.network.running_statistics], saved, strict=True):
+            own[:] = array
         remove_stale(self.folder)
         write_metrics(self.folder / METRICS, position.records)
         return position
@@ -235,8 +232,8 @@ class Run:
             ("optimizer", checkpoint.optimizer, type(self.optimizer).__name__),
         ]
         if checkpoint.optimizer == type(self.optimizer).__name__:
-            now = hyperparameters(self.optimizer)
-            pairs += [(name, value, now.get(name)) for name, value in checkpoint.hyperparameters.items()]
+            then, now = checkpoint.hyperparameters, hyperparameters(self.optimizer)
+            pairs += [(name, then.get(name), now.get(name)) for name in now | then]
         pairs += [(name, saved.get(name), value) for name, value in self.settings.items() if name != "epochs"]
         if saved.get("schedule") == "cosine":  # the other schedules do not depend on the number of epochs
             name = "number of epochs, which the cosine schedule depends on,"
@@ -268,25 +265,6 @@ def _network_pairs(saved: Architecture, own: Architecture) -> Iterator[tuple[str
     for i, (one, other) in enumerate(zip_longest(saved.layers, own.layers), start=1):
         texts = ("missing" if layer is None else describe(layer) for layer in (one, other))
         yield (f"layer {i}", *texts)  # type: ignore[misc]
-
-
-def must_be_finite(checkpoint: Checkpoint, verb: str = "resumed") -> None:
-    """Raise CheckpointError for NaN or infinity: `Run.save` writes none, and no training can go on from them."""
-    arrays = {
-        **{f"parameters.{i}": array for i, array in enumerate(checkpoint.parameters)},
-        **{f"running.{i}": array for i, array in enumerate(checkpoint.running_statistics)},
-        **{
-            f"optimizer.{name}.{i}": array
-            for name, buffers in checkpoint.optimizer_state.get("buffers", {}).items()
-            for i, array in enumerate(buffers)
-        },
-    }
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise CheckpointError(
-                f"{checkpoint.path} cannot be {verb}: its tensor {name} holds numbers that are not finite, which no "
-                "run of this program writes; use another copy"
-            )
 
 
 def _position(checkpoint: Checkpoint) -> Position:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.architectures import Architecture
 from shared.contract import LABEL_LOSSES, LOSSES, OPTIMIZERS, Stage, load_part, load_stage
+from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
 from tests.stages import USABLE_STAGES
 from tests.wide import widely
 
@@ -242,6 +244,39 @@ def test_a_network_whose_attributes_were_changed_computes_nothing(
         np.testing.assert_allclose(host(stage, array), same, atol=1e-30)
 
 
+IMAGES = Architecture(
+    (1, 4, 4),
+    (Conv(1, 3, padding=1), MaxPool(2), Residual((Conv(1, 3, padding=1), Activate("relu"))), Flatten(), Dense(3)),
+)
+OTHER_LAYERS = "layer_sizes or layers were changed; make a new network with these"
+PART_CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "stride": (
+        lambda n: setattr(n[0], "stride", (2, 2)),
+        r"1: stride was changed to \(2, 2\), expected \(1, 1\)",
+    ),
+    "an array": (lambda n: setattr(n[0], "stride", np.array([1, 1])), r"layer 1: stride was changed to \[1 1\]"),
+    "padding": (lambda n: setattr(n[2].layers[0], "padding", (0, 2)), r"layer 3.1: padding was changed to \(0, 2\)"),
+    "size": (lambda n: setattr(n[1], "_description", MaxPool(2, 1)), r"layer 2: description was changed to MaxPool\("),
+    "deleted": (lambda n: delattr(n[0], "padding"), "layer 1: padding was changed to None"),
+    "order": (lambda n: n[2].layers.reverse(), OTHER_LAYERS),
+    "one less": (lambda n: n[2].layers.pop(), OTHER_LAYERS),
+    "no layers": (lambda n: delattr(n[2], "layers"), OTHER_LAYERS),
+}
+
+
+@pytest.mark.parametrize("change", PART_CHANGES)
+def test_a_network_whose_layers_were_changed_inside_computes_nothing(stage: Stage, change: str) -> None:
+    network, x = stage.network.Network(IMAGES), np.ones((2, 16), "f4")
+    network.layers[0].stride = (*[1], 1)  # an equal one
+    network.checked(x, [0, 1], None)
+    apply, message = PART_CHANGES[change]
+    apply(network.layers)
+    with pytest.raises(ValueError, match=f"Network: .*{message}"):
+        network.train_step(x, [0, 1], stage.optimizers.SGD(0.1))
+    with pytest.raises(ValueError, match=f"Network: .*{message}"):
+        network.outputs(x)
+
+
 @every_pass
 @pytest.mark.parametrize("attribute", ["weights", "bias"])
 @pytest.mark.parametrize("value", [None, "text", 3, [[1.0, 2.0]]], ids=["None", "text", "number", "list"])
@@ -253,6 +288,22 @@ def test_what_cannot_be_a_layers_array_is_refused(
     setattr(network.layers[2], attribute, value)
     with pytest.raises(ValueError, match=rf"{attribute} was replaced by .*; change it in place, or make a new "):
         compute(network, stage.optimizers.SGD(0.1))
+
+
+@pytest.mark.parametrize("attribute", ["gamma", "beta", "grad_gamma", "running_mean", "running_var"])
+@pytest.mark.parametrize("change", [delattr, lambda layer, name: setattr(layer, name, None)], ids=["deleted", "None"])
+def test_an_array_that_is_gone_is_refused(stage: Stage, change: Callable[..., None], attribute: str) -> None:
+    network = stage.network.Network(Architecture((3,), (BatchNorm(), Dense(3))))
+    if attribute == "grad_gamma" and stage.number == 1:
+        pytest.skip("each step makes new gradients")
+    for layer, name in zip(network.layers, (attribute, attribute.replace("gamma", "weights")), strict=True):
+        if hasattr(layer, name):
+            kept = getattr(layer, name)
+            change(layer, name)
+            for compute in (PASSES["train_step"], PASSES["outputs"]):
+                with pytest.raises(ValueError, match=rf"{name} was replaced by NoneType, expected"):
+                    compute(network, stage.optimizers.SGD(0.1))
+            setattr(layer, name, kept)
 
 
 @every_pass

@@ -191,13 +191,6 @@ def test_what_was_changed_after_a_forward_pass_is_an_error(change: str, rows: in
         network.forward(x)
 
 
-def test_a_block_whose_layers_change_the_shape_of_an_image_is_refused_layer_by_layer() -> None:
-    network: Any = STAGE.network.Network(IMAGES)
-    network.layers[2].layers[0].padding = (9, 9)
-    with pytest.raises(ValueError, match=r"add: one array is \(2, 4, 24, 24\) but the other is \(2, 4, 8, 8\)"):
-        network.outputs(np.ones((2, 2, 8, 8)))
-
-
 @pytest.mark.parametrize("form", [IMAGES, [128, 5, 3]], ids=["images", "dense"])
 def test_one_optimizer_after_the_other_takes_its_own_steps(form: Any) -> None:
     x, y = np.random.default_rng(0).random((5, 128)), np.array([0, 1, 2, 0, 1])

@@ -4,12 +4,14 @@ import ctypes
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from shared.contract import StageUnavailable
 from stage3_c import build, library
 from tests.stages import REASONS, USABLE_STAGES
 
@@ -132,6 +134,19 @@ def test_what_build_raises_comes_out_unchanged_and_the_next_call_tries_again(
     assert caught.value is error
     assert library.load() is library.load()
     assert calls == 2
+
+
+def test_a_library_after_which_small_numbers_are_0_is_refused_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "_library", None)
+    monkeypatch.setattr(library, "_has_subnormals", lambda: False)
+    built = replace(library.build(), compiler=build.Compiler(("mycc",), "mycc", "1"))
+    monkeypatch.setattr(library, "build", lambda: built)
+    monkeypatch.setenv("CC", "mycc")
+    for _ in range(2):
+        with pytest.raises(
+            StageUnavailable, match=r"CC is set to 'mycc', which does not work \(fast mathematics, which"
+        ):
+            library.load()
 
 
 def array_view(kind: str) -> Any:

@@ -25,10 +25,10 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def small_mnist(seed: int = 0) -> dict[str, np.ndarray]:
-    """Arrays of MNIST's form under MNIST's names: 12 training and 5 test images."""
+    """Arrays of MNIST's form under MNIST's names: 12 training images of all classes, and 5 test images."""
     rng = np.random.default_rng(seed)
     arrays = {}
     for name, count in (("train", 12), ("t10k", 5)):
         arrays[f"{name}-images-idx3-ubyte"] = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
-        arrays[f"{name}-labels-idx1-ubyte"] = rng.integers(0, 10, count, dtype=np.uint8)
+        arrays[f"{name}-labels-idx1-ubyte"] = rng.permutation(count).astype(np.uint8) % 10
     return arrays

@@ -102,6 +102,12 @@ def test_bools_are_the_labels_0_and_1(stage: Stage) -> None:
         (Y[:, None], ValueError, r"got shape \(60, 1\)$"),
         (Y[:40], ValueError, "expected as many samples as labels, got 60 and 40"),
         (np.full(60, 2**63, np.uint64), ValueError, "expected classes from 0, got 9223372036854775808"),
+        ([2**70] + [0] * 59, ValueError, "labels: expected classes from 0, got a whole number of 71 bits"),
+        (
+            np.array([-(2**63) - 1] + [0] * 59, object),
+            ValueError,
+            "labels: expected classes from 0, got a whole number of 64 bits",
+        ),
         (np.ma.array(Y, mask=Y == 2), TypeError, "labels: a masked array would lose its mask"),
         ([[0, 1], [2]], ValueError, "labels: expected rows of equal length"),
         (Y.astype("M8[s]"), TypeError, "expected whole numbers, got ndarray of datetime64"),
@@ -188,6 +194,13 @@ def test_large_numbers_are_finite_though_their_sum_is_not() -> None:
     Split(np.full((4, 2), 1.7e308), np.zeros(4, int))
 
 
+def test_samples_are_the_same_when_numpy_raises() -> None:
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(Split(np.array([[1e-5000, 1.0]], np.longdouble), [0]).x, [[0.0, 1.0]])  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="x: expected finite numbers, but sample 0 has inf"):
+            Split(np.array([[np.longdouble("1e400")]]), [0])  # type: ignore[arg-type]
+
+
 def test_images_keep_their_shape_and_become_rows() -> None:
     images = RNG.random((5, 4, 6))
     grey, first, last = (Split(x, np.zeros(5, int)) for x in (images, images[:, None], images[..., None]))
@@ -222,6 +235,31 @@ def test_test_data_is_looked_at_before_the_first_step(numpy_stage: Stage, test: 
         evaluate(numpy_stage, network, test)
 
 
+def test_images_of_another_shape_with_as_many_numbers_are_refused(numpy_stage: Stage) -> None:
+    network = numpy_stage.network.Network(Architecture((1, 2, 8), (Conv(2, 1), Flatten(), Dense(3))))
+    wide, high, flat = Split(X.reshape(60, 2, 8), Y), Split(X.reshape(60, 8, 2), Y), Split(X, Y)
+    sentence = "data has images of 1 x 8 x 2, but the network takes images of 1 x 2 x 8"
+    for data, test, where in ((high, None, "training"), (wide, high, "test"), (flat, high, "test")):
+        for augmentation in (None, Augmentation(shift=1)):
+            settings, optimizer = TrainingSettings(1, augmentation=augmentation), numpy_stage.optimizers.SGD(0.1)
+            with pytest.raises(ValueError, match=f"{where} data: the {sentence}"):
+                train(numpy_stage, network, optimizer, data, settings, test_data=test)
+    with pytest.raises(ValueError, match=sentence):
+        evaluate(numpy_stage, network, high)
+
+
+def test_numbers_that_float32_does_not_hold_are_told_from_a_training_that_diverged(numpy_stage: Stage) -> None:
+    huge, network = Split(X.astype("f8") * 1e39, Y), numpy_stage.network.Network([16, 3])
+    sentence = r"(data: x|augmentation: background): expected numbers that float32 holds, got (9\..*e\+38|1e\+39)"
+    for data, test, background in ((huge, None, 0.0), (Split(X, Y), huge, 0.0), (Split(X, Y), None, 1e39)):
+        settings = TrainingSettings(1, augmentation=Augmentation(shift=1, background=background))
+        with pytest.raises(ValueError, match=sentence):
+            train(numpy_stage, network, numpy_stage.optimizers.SGD(0.1), data, settings, test_data=test)
+    with np.errstate(all="raise"):  # too small is 0
+        assert np.isfinite(evaluate(numpy_stage, network, Split(X.astype("f8") * 1e-50, Y))[0])
+    assert np.isfinite(evaluate(numpy_stage, numpy_stage.network.Network([16, 3], dtype="float64"), huge)[0])
+
+
 @pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "seed"])
 @pytest.mark.parametrize("value", [2.5, 8.0, True, "8"])
 def test_a_part_of_a_sample_or_an_epoch_is_refused(name: str, value: Any) -> None:
@@ -232,7 +270,12 @@ def test_a_part_of_a_sample_or_an_epoch_is_refused(name: str, value: Any) -> Non
 
 
 class _Takes16:
-    layer_sizes, loss_name, dtype, architecture = [16, 3], "softmax_cross_entropy", "float32", None
+    layer_sizes, loss_name, dtype, architecture = (
+        [16, 3],
+        "softmax_cross_entropy",
+        "float32",
+        Architecture((16,), (Dense(3),)),
+    )
 
 
 def test_whole_numbers_of_numpy_are_settings() -> None:

@@ -88,8 +88,10 @@ def test_a_photograph_stands_as_the_camera_was_held(tmp_path: Path) -> None:
     exif[0x0112] = 6  # turned by a quarter
     for part, name in (("train", "a"), ("train", "b"), ("test", "a")):
         save(tmp_path / "p" / part / name / "1.png", noise(6, 4))
-    save(tmp_path / "p" / "test" / "b" / "1.jpg", noise(4, 6), exif=exif)
-    assert load_dataset(str(tmp_path / "p")).test.x.shape == (2, 24)
+    for place in ("test/b/1.jpg", "train/a/0.jpg"):  # the last, and the first of all
+        save(tmp_path / "p" / place, noise(4, 6), exif=exif)
+        data = load_dataset(str(tmp_path / "p"))
+        assert data.train.shape == data.test.shape == (1, 6, 4)
 
 
 @pytest.mark.parametrize(("resize", "shape"), [("8", (8, 8)), ("20", (20, 20)), ("24x16", (24, 16))])
@@ -291,6 +293,20 @@ def test_labels_may_be_names(tmp_path: Path, names: np.ndarray | None) -> None:
     assert data.test.y.tolist() == [1, 1, 2]
 
 
+@pytest.mark.parametrize("part", ["x_train", "x_test"])
+def test_bytes_of_0_and_1_are_refused(tmp_path: Path, part: str) -> None:
+    with pytest.raises(DataError, match=rf"{part}: uint8 of 0 and 1 may be pixels or shares; save float32, or bool"):
+        load_dataset(npz(tmp_path / "set.npz", **{part: noise(6 if part == "x_train" else 3, 4, 6, 3) % 2}))
+
+
+def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    place = npz(tmp_path / "set.npz")
+    with zipfile.ZipFile(place, "a") as archive:
+        archive.writestr("x_train", archive.read("x_train.npy"))
+    with pytest.raises(DataError, match="expected each array once, but it holds 'x_train' twice"):
+        load_dataset(place)
+
+
 def test_images_may_be_bools(tmp_path: Path) -> None:
     black = np.arange(6 * 24).reshape(6, 4, 6) % 2 == 0
     data = load_dataset(npz(tmp_path / "set.npz", x_train=black, x_test=black[:3]))
@@ -444,3 +460,9 @@ def test_idx_files_of_any_size_and_number_of_classes(tmp_path: Path, height: int
     assert data.described.names == tuple(map(str, range(classes)))
     np.testing.assert_array_equal(np.rint(data.train.x * 255).reshape(-1, height, width), made[FILES[0]])
     assert load_dataset(str(tmp_path / "set"), colour=True, resize="6").described.shape == (3, 6, 6)
+    write(tmp_path / "set" / f"{TRAIN_FILES[1]}.gz", idx_bytes(np.zeros(2 * classes, np.uint8)))
+    with pytest.warns(DataNote, match="set: no training image is of class 1"):
+        load_dataset(str(tmp_path / "set"))
+    write(tmp_path / "set" / f"{TEST_FILES[0]}.gz", idx_bytes(made[TEST_FILES[0]] % 2))
+    with pytest.raises(DataError, match=f"{TEST_FILES[0]}.gz: uint8 of 0 and 1 may be pixels or shares; save pixels"):
+        load_dataset(str(tmp_path / "set"))

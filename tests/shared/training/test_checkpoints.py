@@ -117,6 +117,25 @@ def test_stage_1_is_stored_in_the_float64_it_computes_in_whatever_it_was_told(tm
     assert_same(checkpoint.parameters, host(stage, network.parameters))
 
 
+@pytest.mark.parametrize("part", ["parameters.1", "optimizer.velocity.0"])
+def test_numbers_of_stage_1_beyond_float32_are_refused_when_restored(
+    stage: contract.Stage, part: str, tmp_path: Path
+) -> None:
+    first = contract.load_stage("stage1_pure_python")
+    network, made = trained(first, "float32", "SGD", 1)
+    state = made.state()
+    (network.parameters[1] if part == "parameters.1" else state["buffers"]["velocity"][0][0])[0] = -1e300
+    made.load_state(state)
+    save_checkpoint(tmp_path / "c", first, network, made)
+    checkpoint = load_checkpoint(tmp_path / "c")
+    restore: Any = build_network if part == "parameters.1" else restore_optimizer
+    if stage.number == 1:
+        restore(stage, checkpoint)
+        return
+    with pytest.raises(CheckpointError, match=rf"c: {part}: expected numbers that float32 holds, got -1e\+300"):
+        restore(stage, checkpoint)
+
+
 def test_checkpoint_tells_all_about_network_optimizer_and_progress(stage: contract.Stage, tmp_path: Path) -> None:
     network = stage.network.Network([3, 4, 5, 2], activation="sigmoid", loss="hinge", dtype="float64")
     progress = {"epoch": 2, "loss": 0.1 + 0.2, "records": [{"a": None}]}

@@ -42,7 +42,7 @@ ABOUT: dict[str, Any] = {
     "architecture": SMALL.to_json(),
     "optimizer": {
         "name": "SGD",
-        "hyperparameters": {"learning_rate": 0.1, "momentum": 0.9},
+        "hyperparameters": {"learning_rate": 0.1, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0},
         "steps": 2,
         "buffers": ["velocity"],
     },
@@ -101,6 +101,8 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
     ("change", "message"),
     [
         (at("format", value=4), "has checkpoint format 4, this version of groundup reads formats 1 to 3; open it with"),
+        (at("format", value=3.0), "has checkpoint format 3.0, this version"),
+        (at("dtype", value="float64"), r"its dtype is float64, but the tensor \S+ is float32"),
         (at("format", value=True), "has checkpoint format True"),
         (at("stage", value="stage9"), "stage: expected one of stage1_pure_python"),
         (at("loss", value=["hinge"]), "loss: expected one of mean_squared_error"),
@@ -176,6 +178,8 @@ def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
             np.array([0.5, -0.5], np.float32),
             "the tensor running.1 is a variance, and has a number below 0",
         ),
+        ("parameters.3", np.array([0, np.nan], "f4"), "the tensor parameters.3 holds numbers that are not finite"),
+        ("running.0", np.array([0, -np.inf], "f4"), "the tensor running.0 holds numbers that are not finite"),
         ("parameters.1", np.ones(2, np.int64), "the tensor parameters.1 is int64, expected one of float32, float64"),
     ],
 )
@@ -202,10 +206,21 @@ def test_a_variance_of_0_and_means_below_it_open(tmp_path: Path) -> None:
 
 def test_an_optimizer_with_strange_settings_is_refused(tmp_path: Path) -> None:
     about = copy.deepcopy(ABOUT)
-    about["optimizer"]["hyperparameters"] = {"velocity": "high"}
-    checkpoint = load_checkpoint(forged(tmp_path / "c", about))
-    with pytest.raises(CheckpointError, match="its optimizer cannot be restored"):
-        restore_optimizer(contract.load_stage("numpy"), checkpoint)
+    settings = about["optimizer"]["hyperparameters"]
+    for change, message in (({"velocity": "high"}, "unexpected keyword"), ({"momentum": None}, "it has no momentum")):
+        about["optimizer"]["hyperparameters"] = {k: v for k, v in (settings | change).items() if v is not None}
+        checkpoint = load_checkpoint(forged(tmp_path / "c", about))
+        with pytest.raises(CheckpointError, match=f"its optimizer cannot be restored: .*{message}"):
+            restore_optimizer(contract.load_stage("numpy"), checkpoint)
+
+
+@pytest.mark.parametrize("kind", ["second_moment", "square_average"])
+def test_a_mean_of_squares_below_0_is_refused(kind: str, tmp_path: Path) -> None:
+    about = ABOUT | {"optimizer": ABOUT["optimizer"] | {"buffers": [kind]}}
+    tensors = {name.replace("velocity", kind): -array for name, array in TENSORS.items() if "running" not in name}
+    tensors |= {name: array for name, array in TENSORS.items() if "running" in name}
+    with pytest.raises(CheckpointError, match=rf"the tensor optimizer\.{kind}\.0 is a mean of squares, and has"):
+        load_checkpoint(forged(tmp_path / "c", about, tensors))
 
 
 @pytest.mark.parametrize("saved", [{}, {"records": [7]}, {"records": [], "epoch": "one"}, {"records": [], "speed": 1}])

@@ -273,6 +273,23 @@ def test_fast_mathematics_that_comes_last_is_refused(
         build.build(csrc)
 
 
+@POSIX
+@wide
+def test_a_library_that_switches_subnormal_numbers_off_is_refused(
+    csrc: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [real_compiler.path, *real_compiler.command[1:]]
+    start_up = compiler.run([*command, "-print-file-name=crtfastmath.o"]).stdout.strip()
+    if not Path(start_up).is_file():
+        pytest.skip("this compiler has no crtfastmath.o")
+    monkeypatch.setenv("CC", f"{shlex.join(command)} -Wl,{start_up}")
+    monkeypatch.setenv("GROUNDUP_CSRC", str(csrc))
+    load = "try: library.load()\n    except StageUnavailable as error: print(error)"
+    code = f"from shared.contract import StageUnavailable; from stage3_c import library\nfor _ in '12':\n    {load}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.count("which does not work (fast mathematics, which the options cannot undo). Set CC") == 2
+
+
 def test_an_exact_compiler_is_not_told_about(
     csrc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
