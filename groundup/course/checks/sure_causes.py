@@ -38,8 +38,9 @@ def sure_checks(exercise: Exercise) -> list[Check]:
                 texts = list(dict.fromkeys(each.text for each in exercise.mistakes if not each.seen))
                 if wrong.picture is not None and wrong.cause in texts:  # told by its numbers
                     cases = list(_cases(exercise))
-                    score, place = max((_score(exercise, text, cases), -place) for place, text in enumerate(texts))
-                    wrong.cause = texts[-place] if score > NO_FIT else ""
+                    scores = sorted(((_score(exercise, text, cases), text) for text in texts), reverse=True)
+                    best, others = scores[0][0], [score for score, _ in scores[1:]]
+                    wrong.cause = scores[0][1] if best > NO_FIT and best not in others else ""
                 elif wrong.cause.startswith(GENERAL) and not _always(exercise, wrong.cause, tally.fresh):
                     wrong.cause = ""
                 raise

@@ -2,7 +2,7 @@
 
 GRADES, in a week's file, has the function that makes the checks of a task, by the task's id.
 
-week01_matrices_as_lists, week02_activations_and_losses, week03_backpropagation
+week01_matrices_as_lists, week02_activations_and_losses, week03_backpropagation, week03_gradient_descent
                                                             phase 1, on lists
 week04_vectorisation, week05_mnist                          phase 2, on NumPy arrays
 week06_pointers_and_loops, week07_memory_and_caches, week08_ctypes, week08_micro_kernel

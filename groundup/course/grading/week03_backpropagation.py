@@ -1,4 +1,4 @@
-"""Week 3: the dense layer, backpropagation through a network, and gradient descent, on lists of lists."""
+"""Week 3: the dense layer, and backpropagation through a network, on lists of lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.checks.repeated import equal, handed, overwrite
+from groundup.course.checks.repeated import equal, handed
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.calling.watched_lists import look_ups, most_walks, watched
 from groundup.course.grading.problems.activations import FAR, LOG3, SHAPES, softmax_of
@@ -49,17 +49,6 @@ from groundup.course.grading.problems.networks import (
     network_loss,
     network_trace,
     parameters_by_name,
-)
-from groundup.course.grading.problems.optimizer_steps import (
-    SGD_ALL,
-    SGD_HAND,
-    SGD_SIZES,
-    Steps,
-    sgd_mistakes,
-    sgd_steps,
-    state_name,
-    steps_case,
-    steps_scale,
 )
 from shared.architectures import Architecture
 from shared.contract import load_stage
@@ -453,58 +442,11 @@ def network_step() -> list[Check]:
     )
 
 
-NOT_IN_PLACE = (
-    "nothing has changed: the numbers have to change inside the lists that are given, p[i] -= …; a new list is lost"
-)
-
-
-LEAVE_IT = "make a new list, and leave the gradient as it is: the caller still needs it"
-
-
-def sgd_step() -> list[Check]:
-    """SGD.step, on lists that must change in place."""
-    sgd = stage().optimizers.SGD
-
-    def call(given: Steps) -> dict[str, Any]:
-        weights, bias = given.weights.tolist(), given.bias.tolist()
-        optimizer, other = (sgd(given.rates[0], **given.settings) for _ in range(2))
-        g, h = given.weights.tolist(), given.bias.tolist()  # the same memory in every step, as a network has it
-        for gradients, rate in zip(given.gradients, given.rates, strict=True):
-            optimizer.learning_rate = rate
-            overwrite(g, gradients[0])
-            overwrite(h, gradients[1])
-            optimizer.step([weights, bias], [g, h])
-            if not equal([g, h], [each.tolist() for each in gradients]):
-                raise Wrong("the gradient was changed by the call", cause=LEAVE_IT)
-            other.step([(-given.weights).tolist(), (-given.bias).tolist()], [g, h])
-        after = {"weights": weights, "bias": bias}
-        if given.settings.get("momentum"):
-            after[state_name("velocity", "weights")], after[state_name("velocity", "bias")] = optimizer.state()[
-                "buffers"
-            ]["velocity"]
-        return after
-
-    return graded(
-        Exercise(
-            call=call,
-            reference=sgd_steps,
-            show=lambda given: f"SGD.step ({given})",
-            hand=SGD_HAND,
-            arguments=steps_case,
-            typical=((3, 2), SGD_ALL),
-            sizes=SGD_SIZES,
-            scale=steps_scale,
-            mistakes=sgd_mistakes(NOT_IN_PLACE),
-        )
-    )
-
-
 GRADES: dict[str, Callable[[], list[Check]]] = {
     "3.1": dense_forward,
     "3.2": dense_backward,
     "3.3": softmax_backward,
     "3.4": network_forward,
     "3.5": network_backward,
-    "3.6": sgd_step,
     "3.7": network_step,
 }

@@ -7,7 +7,10 @@ c_functions         stage 3's C functions
 c_trace             the order in which a C function reads and writes its arrays
 failing_calls       calls of a learner's C that return a failure
 fenced_arrays       arrays with margins around them, which show a write outside
+guarded_memory      arrays beside pages that may not be read, and memory that is static or not freed
 kernel_launches     stage 4's kernels, a launch at a time
+launched_again      the same kernel on other types, numbers, grids and with gaps
+shared_work         which thread touches what, and how evenly
 early_returns       threads that have left when the others meet at a shuffle or a barrier
 kernel_causes       why a launch failed: the emulator's error, its line and its cause
 guards              which conditions guard an index
