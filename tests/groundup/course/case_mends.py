@@ -111,7 +111,7 @@ WRONG = [
     Mend("11.d", OF_A_WARP_ONLY, "memory", "race"),
     Mend("12.d", (("out[i] = value * share", "out[i] = float32(value * share)"),), "types", "float64"),
     Mend("12.d", (("share = 1.0 - below", "share = float32(1.0 - below)"),), "types", "float64"),
-    Mend("13.d", ONE_THREAD_A_ROW, "memory", "if all threads of"),
+    Mend("13.d", ONE_THREAD_A_ROW, "memory", "only thread 0 of each block works"),
     Mend("13.d", ONE_ELEMENT_WRITTEN, "values", "nan"),
     Mend("14.d", (("        cuda.syncthreads()\n", ""),), "values", "first barrier missing"),
     Mend("14.d", FIRST_ROW_OF_THREADS, "memory", "at most 3"),

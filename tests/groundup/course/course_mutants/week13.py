@@ -81,7 +81,9 @@ MUTANTS = [
     Mutant(
         "13.4", "        largest = z[row, 0]\n", "        output[row, :] = z[row, :]\n", "shape", "index the arrays"
     ),
-    Mutant("13.1", "largest = z[row, 0]\n", "largest = z.dtype.type(0)\n", "values", "the largest begins at 0"),
+    Mutant(
+        "13.1", "largest = z[row, 0]\n", "largest = z.dtype.type(0)\n", "values", "the largest begins at a fixed number"
+    ),
     Mutant(
         "13.1",
         "        j = 1\n"
@@ -102,7 +104,7 @@ MUTANTS = [
         "largest = z[row, j] if z[row, j] > largest else largest",
         "largest = abs(z[row, j]) if abs(z[row, j]) > largest else largest",
         "values",
-        "the largest size is taken",
+        "every exponential is 0",
     ),
     Mutant("13.1", "z[row, j] > largest", "z[row, j] < largest", "values", "the smallest number is subtracted"),
     Mutant("13.1", "total = z.dtype.type(0)", "total = 0.0", "types", "total begins as 0.0"),
@@ -199,7 +201,9 @@ MUTANTS = [
         "memory",
         "float32 stands in it",
     ),
-    Mutant("13.4", "largest = z[row, 0]\n", "largest = z.dtype.type(0)\n", "values", "the largest begins at 0"),
+    Mutant(
+        "13.4", "largest = z[row, 0]\n", "largest = z.dtype.type(0)\n", "values", "the largest begins at a fixed number"
+    ),
     Mutant(
         "13.4",
         "        while j < columns:\n            largest",

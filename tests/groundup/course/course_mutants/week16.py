@@ -33,7 +33,7 @@ MUTANTS = [
     ),
     Mutant("16.2", "if cuda.threadIdx.x == 0", "if cuda.threadIdx.x >= 0", "memory", "two threads write one element"),
     Mutant("16.3", "split = 1", "split = 0", "values", "the first part is added twice"),
-    Mutant("16.3", "split < parts.shape[0]", "split < parts.shape[0] - 1", "values", "one part is left out, the last"),
+    Mutant("16.3", "split < parts.shape[0]", "split < parts.shape[0] - 1", "values", "wrong at index"),
     Mutant("16.3", "if masked:", "if True:", "sizes", "though masked is 0"),
     Mutant("16.3", "z + bias[column])", "z) + bias[column]", "values", "the activation comes before the bias"),
     Mutant("16.3", "value * mask[row, column]", "value", "values", "dropped is the output without its mask"),
