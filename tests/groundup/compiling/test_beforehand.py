@@ -61,7 +61,7 @@ def test_each_kernel_is_compiled_once_and_the_largest_first(monkeypatch: pytest.
     found = beforehand.kernels_of(QUICK_PLAN)
     assert len(found) == len(set(found)) == len({name for names in QUICK.values() for name in names})
     assert "persistent" in found[0].kernel
-    assert found[-1].package == "shared.bench.on_gpu"
+    assert found[-1].package == "shared.bench.measuring"
 
 
 @wide
