@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,9 @@ class Course:
         week = name.partition(".")[0]
         there = [task.id for task in everything if task.id.partition(".")[0] == week]
         choices = f"week {week} has {', '.join(there)}" if there else "`groundup learn status --all` lists them"
+        functions = [task.function.rpartition(".")[2] for task in everything]
+        if close := get_close_matches(name, functions, n=1):
+            choices = f"did you mean {everything[functions.index(close[0])].id}, {close[0]}?"
         raise ValueError(f"there is no task {name!r}; {choices}")
 
     def phase(self, number: int) -> Phase:

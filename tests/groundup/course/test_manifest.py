@@ -53,6 +53,10 @@ def test_tasks_are_found_by_id_and_by_a_name_that_only_one_has() -> None:
     assert course().task("1.1") is course().task("index_loops") is FIRST
     with pytest.raises(ValueError, match="several tasks are called forward: choose one of"):
         course().task("forward")
+    with pytest.raises(ValueError, match=r"there is no task 'dense_forwad'; did you mean "):
+        course().task("dense_forwad")
+    with pytest.raises(ValueError, match=r"there is no task 'tanspose_once'; did you mean 1.3, transpose_once\?"):
+        course().task("tanspose_once")
     with pytest.raises(ValueError, match=r"there is no task '1.9'; week 1 has 1.1, 1.2, 1.3, 1.4"):
         course().task("1.9")
     with pytest.raises(ValueError, match="groundup learn status --all"):
