@@ -136,7 +136,7 @@ MUTANTS = [
         "for layer in reversed(self.layers):\n            if not isinstance(layer, Activate):\n"
         "                grad = layer.backward(grad)",
         "values",
-        "the activation's derivative is left out",
+        "wrong",
     ),
     Mutant(
         "15.3",
