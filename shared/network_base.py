@@ -6,6 +6,9 @@
                              backward, optimizer); stages 3 and 4 take a faster plan there
     predict                  the stage's `_classes` of the last outputs
 
+A dataclass of shared/layers.py, such as Dense(10), describes a layer: below, a `description`. An object of the stage's
+own class, such as stage2_numpy.dense.Dense(weights, bias), computes it: below, a `layer`.
+
 The mathematics is in the stages. A stage derives its `Network` from `NetworkBase` and gives
 
     losses             its module of losses
@@ -14,10 +17,7 @@ The mathematics is in the stages. A stage derives its `Network` from `NetworkBas
     _forward, _step    the passes
     _classes           the class of each row of outputs
 
-A layer is described by a dataclass of shared/layers.py, such as Dense(10), and computed by an object of the stage's own
-class, such as stage2_numpy.dense.Dense(weights, bias). Below, `description` is the one, and `layer` the other.
-
-and, where it differs from the default,
+It overrides these where the default does not fit:
 
     _as_input, _shape, _reshaped, _own_copy, _put_back,   its arrays, which are not like NumPy's
     _form, _overlap, writes_gradients_in_place
