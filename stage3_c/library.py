@@ -293,4 +293,7 @@ def _forget_pool_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_forget_pool_in_child)
+    # A fork waits for a thread that loads the library: what that thread imports meanwhile, a child could never import.
+    os.register_at_fork(
+        before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_forget_pool_in_child
+    )

@@ -157,3 +157,29 @@ def test_threads_and_forked_children_call_it_at_once_and_none_waits_for_ever() -
     assert failed == []
     assert int(calls) > 50
     assert int(forks) > 3 or not hasattr(os, "fork")
+
+
+LOADING = """
+    import os, sys, threading, time
+    from stage3_c import library
+    build = library.build
+    library.build = lambda: (__import__("slow"), build())[1]
+    thread = threading.Thread(target=library.load)
+    thread.start()
+    while "slow" not in sys.modules:
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        library.load()
+        os._exit(0)
+    thread.join()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_process_forked_while_a_thread_loads_the_library_can_load_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.3)\n")
+    assert run(f"import sys; sys.path.append({str(tmp_path)!r})\n" + textwrap.dedent(LOADING), 20) == "0\n"
