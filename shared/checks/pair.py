@@ -22,15 +22,15 @@ class Pair:
     def __init__(self, stage: Stage, reference: Stage, dtype: str) -> None:
         self.stage, self.reference, self.dtype = stage, reference, dtype
 
-    def rounded(self, values: Any) -> np.ndarray:
+    def rounded(self, values: object) -> np.ndarray:
         """Values as float64 after rounding to the dtype: numbers that both stages can hold exactly."""
         return np.asarray(values, self.dtype).astype(np.float64)
 
-    def to_stage(self, values: Any) -> Any:
+    def to_stage(self, values: object) -> Any:
         """Values as an array of the stage under test."""
         return self.stage.arrays.asarray(np.asarray(values, self.dtype), self.dtype)
 
-    def to_reference(self, values: Any) -> Any:
+    def to_reference(self, values: object) -> Any:
         """Values as an array of the reference, in float64."""
         return self.reference.arrays.asarray(np.asarray(values, np.float64), "float64")
 
