@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shared.checks.tolerance import Comparison, compare, failed
 from shared.contract import Stage
@@ -42,7 +43,9 @@ class Pair:
         """A result of the reference as a NumPy array in float64, copied."""
         return host(self.reference, array)
 
-    def check(self, op: str, run: Callable[[], Any], expected: Any, k: float, scale: Any, **where: Any) -> Comparison:
+    def check(
+        self, op: str, run: Callable[[], Any], expected: ArrayLike, k: float, scale: ArrayLike | None, **where: Any
+    ) -> Comparison:
         """Run an operation of the stage and compare its result.
 
         where: layer, level and case, as in `Comparison`
