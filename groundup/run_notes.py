@@ -162,7 +162,7 @@ def check_size(checkpoint: Checkpoint) -> None:
         )
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
@@ -170,7 +170,7 @@ def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or fits(value)
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: object) -> bool:
     return isinstance(value, bool)
 
 

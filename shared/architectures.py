@@ -157,7 +157,7 @@ class Architecture:
         return {"input_shape": list(self.input_shape), "layers": [_layer_to_json(layer) for layer in self.layers]}
 
     @classmethod
-    def from_json(cls, values: Any) -> Architecture:
+    def from_json(cls, values: object) -> Architecture:
         """The architecture of what `to_json` made. Raises ValueError or TypeError saying what is wrong with it."""
         if not isinstance(values, Mapping) or set(values) != {"input_shape", "layers"}:
             raise ValueError(f"architecture: expected an object with input_shape and layers, got {shortened(values)}")
@@ -259,7 +259,7 @@ def _layer_to_json(layer: Layer) -> dict[str, Any]:
     return {"kind": type(layer).__name__} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
 
-def _check_amounts(values: Any) -> None:
+def _check_amounts(values: object) -> None:
     """Raise ValueError for more layers or larger numbers than a network has, before any layer is made."""
     left, layers = [values], 0
     while left:
@@ -275,7 +275,7 @@ def _check_amounts(values: Any) -> None:
         raise ValueError(f"architecture: expected at most {MOST_LAYERS:,} layers, got {layers - 1:,}")
 
 
-def _layers_from_json(values: Any, depth: int) -> Iterator[Layer]:
+def _layers_from_json(values: object, depth: int) -> Iterator[Layer]:
     if not isinstance(values, list):
         raise TypeError(f"architecture: layers: expected a list, got {shortened(values)}")
     if depth > DEEPEST_NESTING:

@@ -55,7 +55,7 @@ class StageUnavailable(Exception):
 
 
 class ArraysRoom(Protocol):
-    def asarray(self, values: Any, dtype: str = "float32") -> Array:
+    def asarray(self, values: object, dtype: str = "float32") -> Array:
         """Values as the stage's own array of 1, 2 or 4 dimensions.
 
         values: nested sequences, or anything numpy.asarray takes

@@ -202,7 +202,7 @@ def multiply_adds_of(each: Placed) -> int:
 # ---- checking what came
 
 
-def checked_input_shape(shape: Any) -> Shape:
+def checked_input_shape(shape: object) -> Shape:
     if isinstance(shape, str) or not hasattr(shape, "__iter__"):
         raise TypeError(f"input_shape: expected (features,) or (channels, height, width), got {shortened(shape)}")
     extents = tuple(shape)
@@ -211,7 +211,7 @@ def checked_input_shape(shape: Any) -> Shape:
     return tuple(_whole(each, "input_shape", 1) for each in extents)
 
 
-def as_layers(layers: Any, block: str) -> tuple[Layer, ...]:
+def as_layers(layers: object, block: str) -> tuple[Layer, ...]:
     """The layers, each checked. block: "" or the number of the residual block that they are in, as in "3."."""
     where = f"layer {block.removesuffix('.')}, Residual" if block else "layers"
     if isinstance(layers, str) or not hasattr(layers, "__iter__"):
@@ -258,13 +258,13 @@ def normalisation_numbers(momentum: Any, epsilon: Any, function: str = "batch_no
     return float(momentum), float(epsilon)
 
 
-def _whole(value: Any, where: str, least: int) -> int:
+def _whole(value: object, where: str, least: int) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or index(value) < least:
         raise ValueError(f"{where}: expected a whole number of at least {least}, got {shortened(value)}")
     return index(value)
 
 
-def _window(value: Any, where: str, least: int) -> int | Pair:
+def _window(value: object, where: str, least: int) -> int | Pair:
     both = pair(where, value, least)
     return both[0] if hasattr(value, "__index__") else both
 
@@ -273,6 +273,6 @@ def times(shape: Shape) -> str:
     return " x ".join(map(str, shape))
 
 
-def shortened(value: Any) -> str:
+def shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

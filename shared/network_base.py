@@ -333,11 +333,11 @@ class NetworkBase:
 
     # ---- a stage's arrays; where nothing else is said, they are like NumPy's
 
-    def _asarray(self, values: Any, dtype: str) -> Array:
+    def _asarray(self, values: object, dtype: str) -> Array:
         """The values as an array of the stage, as its function `asarray` makes it."""
         raise NotImplementedError
 
-    def _as_input(self, values: Any) -> Array:
+    def _as_input(self, values: object) -> Array:
         """x, targets or a mask as an array whose shape can be checked."""
         return self._asarray(values, self.dtype)
 
@@ -469,7 +469,7 @@ class NetworkBase:
             )
         return targets
 
-    def _checked_labels(self, labels: Any, rows: int, classes: int) -> Any:
+    def _checked_labels(self, labels: object, rows: int, classes: int) -> Any:
         """The labels, checked; as they are, where the stage's losses check them anyway."""
         return labels
 

@@ -71,7 +71,7 @@ class OptimizerBase:
     def __post_init__(self) -> None:
         self._state: Any = self.state_class(*(self.buffer_names if getattr(self, "momentum", True) else ()))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
         if name in RANGES:
             value = _checked(name, value)
@@ -126,7 +126,7 @@ class StateBase:
         """A copy of a buffer, which its caller may keep."""
         return array.copy()
 
-    def loaded(self, values: Any) -> Array:
+    def loaded(self, values: object) -> Array:
         """A copy of a buffer, whatever stage wrote it. Raises TypeError or ValueError for what is no array."""
         raise NotImplementedError
 
@@ -231,7 +231,7 @@ class StateBase:
         return copies
 
 
-def _checked(name: str, value: Any) -> float:
+def _checked(name: str, value: object) -> float:
     """The hyperparameter as a float. Raises TypeError or ValueError if it is no number in its range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected a number, got {value!r}")

@@ -16,7 +16,7 @@ from shared.shapes import DIMENSIONS, Shape, check_indices, label_beyond
 MASKED = "a masked array would lose its mask; fill it first, with .filled(value)"
 
 
-def float_dtype(values: Any) -> str:
+def float_dtype(values: object) -> str:
     """ "float64" for numbers of float64 in any order of bytes; everything else becomes "float32"."""
     return "float64" if getattr(getattr(values, "dtype", None), "char", "") == "d" else "float32"
 
@@ -24,7 +24,7 @@ def float_dtype(values: Any) -> str:
 _NUMBERS = frozenset({float, int, bool})
 
 
-def plain_array(values: Any) -> np.ndarray:
+def plain_array(values: object) -> np.ndarray:
     """numpy.asarray. Raises TypeError for a masked array, and for one within lists or behind `__array__`.
 
     Raises ValueError for rows of different lengths, as numpy.asarray does.
@@ -76,7 +76,7 @@ def check_changeable(running: Mapping[str, Any]) -> None:
             raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
 
 
-def real_numbers(values: Any) -> np.ndarray:
+def real_numbers(values: object) -> np.ndarray:
     """The values as an array of 1, 2 or 4 dimensions, of any dtype of real numbers: what a stage's `asarray` takes.
 
     Raises ValueError for an empty or ragged array or another number of dimensions, TypeError where something is not a
@@ -102,7 +102,7 @@ def real_numbers(values: Any) -> np.ndarray:
     return array
 
 
-def whole_indices(function: str, indices: Any, expected: Shape, input_shape: Shape) -> np.ndarray:
+def whole_indices(function: str, indices: object, expected: Shape, input_shape: Shape) -> np.ndarray:
     """The indices of a pool as an integer array of the expected shape, that of grad_output; no range is checked."""
     expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
     try:
@@ -115,7 +115,7 @@ def whole_indices(function: str, indices: Any, expected: Shape, input_shape: Sha
     return array
 
 
-def as_indices(function: str, indices: Any, expected: Shape, input_shape: Shape) -> np.ndarray:
+def as_indices(function: str, indices: object, expected: Shape, input_shape: Shape) -> np.ndarray:
     """The same as int64, each within its channel, or an error that says which is not."""
     array, last = whole_indices(function, indices, expected, input_shape), input_shape[2] * input_shape[3] - 1
     if array.min() < 0 or array.max() > last:
@@ -129,7 +129,7 @@ def index_beyond(function: str, indices: np.ndarray, bad: int, last: int) -> str
     return f"{function}: indices[{place}] is {indices.flat[bad]}, expected 0 to {last}"
 
 
-def as_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
+def as_labels(function: str, labels: object, rows: int, classes: int) -> np.ndarray:
     """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
     array = whole_labels(function, labels, rows, classes)
     if array.min() < 0 or array.max() >= classes:
@@ -138,7 +138,7 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray
     return array
 
 
-def whole_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
+def whole_labels(function: str, labels: object, rows: int, classes: int) -> np.ndarray:
     """Labels as an integer array (rows,), of whatever width; their range is not looked at if they fit in 64 bits.
 
     Raises TypeError for what is no whole number: bool, object and float labels among them, and a bool within a list.

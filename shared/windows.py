@@ -74,14 +74,14 @@ def within(image: Sequence[int], stride: Pair, padding: Pair = (0, 0)) -> Pair:
     return min(stride[0], rows), min(stride[1], columns)
 
 
-def pool_windows(function: str, shape: Sequence[int], size: Any, stride: Any) -> tuple[Pair, Pair, Pair]:
+def pool_windows(function: str, shape: Sequence[int], size: object, stride: object) -> tuple[Pair, Pair, Pair]:
     """Of a pool: the window, its stride (None: as the window), and how many places it has."""
     window = pair(f"{function}: size", size, 1)
     step = window if stride is None else pair(f"{function}: stride", stride, 1)
     return window, within(shape, step), output_size(function, shape, window, step)
 
 
-def image_shape(name: str, value: Any) -> tuple[int, int, int, int]:
+def image_shape(name: str, value: object) -> tuple[int, int, int, int]:
     """(batch, channels, rows, columns) as Python's numbers.
 
     Raises TypeError where a number is not whole, ValueError unless there are four of at least 1.

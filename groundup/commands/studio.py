@@ -10,7 +10,7 @@ import typer
 
 from shared.machine.software import extra
 
-NEEDED = ("starlette", "uvicorn", "plotly")
+NEEDED = ("starlette", "uvicorn", "plotly", "mdit_py_plugins", "latex2mathml")
 INSTALL = extra("web")
 
 

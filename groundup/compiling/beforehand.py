@@ -27,9 +27,7 @@ from typing import Any
 
 from groundup.compiling.check import CompilerMissing, Worker
 from groundup.kernels.entries import DTYPES, PACKAGE, Capability, argument_types
-from groundup.kernels.networks import NETWORKS
-from groundup.kernels.quick_bench import KNOWN, QUICK
-from groundup.kernels.report import CHECK, CORRECTNESS, LADDER, STEPS, TRAINING
+from groundup.kernels.launched import CHECK, KNOWN, QUICK, REPORT
 from shared.bench.running.plan import Plan, jobs
 from shared.contract import STAGES, stage_facts
 from shared.machine import gpu
@@ -39,22 +37,18 @@ from shared.numbers import duration, plural
 STAGE = STAGES[3]
 BACKEND = "gpu"
 
-REPORT: dict[str, tuple[str, ...]] = {
-    "steps": STEPS,
-    "training": TRAINING,
-    "ladder": LADDER,
-    "correctness": CORRECTNESS,
-    "sanitizer": CORRECTNESS,
-    **NETWORKS,
-    "fastest_pytorch": (*STEPS, *NETWORKS["networks"]),
+OF_THE_REPORT = {
+    **REPORT,
+    "sanitizer": REPORT["correctness"],
+    "fastest_pytorch": [*REPORT["steps"], *REPORT["networks"]],
 }
 """Part of the GPU report -> names of KNOWN: what it launches. The launches' own kernels do nothing, and the suite has
 processes of its own that compile."""
 
 OF_A_MODEL = {
     "machine": QUICK["machine"],
-    **dict.fromkeys(("convolutions", "steps", "inference"), NETWORKS["networks"]),
-    "training": NETWORKS["network_training"],
+    **dict.fromkeys(("convolutions", "steps", "inference"), REPORT["networks"]),
+    "training": REPORT["network_training"],
 }
 """Part of `groundup bench --model` -> names of KNOWN."""
 
@@ -113,11 +107,11 @@ def kernels_of(plan: Plan) -> list[Kernel]:
 
 
 def of_report(parts: Iterable[str]) -> list[Kernel]:
-    """What these parts of the GPU report launch; nothing for one that is not in REPORT.
+    """What these parts of the GPU report launch; nothing for one that is not in OF_THE_REPORT.
 
     Part by part, in the order of the report: if the time is short, the kernels of the last ones are left.
     """
-    return list(dict.fromkeys(kernel for part in parts for kernel in _kernels(REPORT.get(part, ()))))
+    return list(dict.fromkeys(kernel for part in parts for kernel in _kernels(OF_THE_REPORT.get(part, ()))))
 
 
 def of_check(stages: Iterable[str], dtype: str | None) -> list[Kernel]:

@@ -2,9 +2,7 @@
 
 catalogue    every kernel with the types it is compiled for, its block and its budget; images: those of convolutional
              networks; entries: how a line is written
-quick_bench, networks, report
-             those that a quick `groundup bench` launches on a GPU; those of the known convolutional networks; and those
-             of `groundup check` and of the GPU report's other parts
+launched     those that `groundup bench`, `groundup check` and the GPU report launch on a GPU, from launched.json
 launching, image_launching
              a way to launch each, by the rooms of stage 4, as in training
 launches     a launch of a program, caught on its way

@@ -116,7 +116,7 @@ def _in_place(arguments: Sequence[Any]) -> list[Any]:
     do, and a race between two of them is to be found.
     """
 
-    def placed(value: Any) -> Any:
+    def placed(value: object) -> Any:
         if isinstance(value, np.ndarray):
             return DeviceNDArray(value)
         if isinstance(value, tuple):

@@ -61,12 +61,12 @@ def action(function: Callable[[Request, dict[str, Any]], Any]) -> Callable[[Requ
     return endpoint
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """The value as strict JSON."""
     return Response(dumps(value), status, media_type="application/json")
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """Strict JSON in one line; NaN and infinity become null."""
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
@@ -74,7 +74,7 @@ def dumps(value: Any) -> str:
         return json.dumps(_finite(value), allow_nan=False, separators=(",", ":"))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

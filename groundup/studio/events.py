@@ -37,7 +37,7 @@ class Latest:
         self._closed = False
         self._readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
-    def put(self, value: Any) -> None:
+    def put(self, value: object) -> None:
         """Replace the value and wake the readers."""
         with self._lock:
             self._value = value

@@ -98,7 +98,7 @@ def modules(entry: str) -> dict[str, str]:
     return found
 
 
-def as_json(data: Any) -> str:
+def as_json(data: object) -> str:
     """The data as JSON that no HTML parser takes for markup; ValueError for NaN and infinity."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 

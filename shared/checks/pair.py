@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shared.checks.tolerance import Comparison, compare, failed
 from shared.contract import Stage
@@ -22,15 +23,15 @@ class Pair:
     def __init__(self, stage: Stage, reference: Stage, dtype: str) -> None:
         self.stage, self.reference, self.dtype = stage, reference, dtype
 
-    def rounded(self, values: Any) -> np.ndarray:
+    def rounded(self, values: object) -> np.ndarray:
         """Values as float64 after rounding to the dtype: numbers that both stages can hold exactly."""
         return np.asarray(values, self.dtype).astype(np.float64)
 
-    def to_stage(self, values: Any) -> Any:
+    def to_stage(self, values: object) -> Any:
         """Values as an array of the stage under test."""
         return self.stage.arrays.asarray(np.asarray(values, self.dtype), self.dtype)
 
-    def to_reference(self, values: Any) -> Any:
+    def to_reference(self, values: object) -> Any:
         """Values as an array of the reference, in float64."""
         return self.reference.arrays.asarray(np.asarray(values, np.float64), "float64")
 
@@ -42,7 +43,9 @@ class Pair:
         """A result of the reference as a NumPy array in float64, copied."""
         return host(self.reference, array)
 
-    def check(self, op: str, run: Callable[[], Any], expected: Any, k: float, scale: Any, **where: Any) -> Comparison:
+    def check(
+        self, op: str, run: Callable[[], Any], expected: ArrayLike, k: float, scale: ArrayLike | None, **where: Any
+    ) -> Comparison:
         """Run an operation of the stage and compare its result.
 
         where: layer, level and case, as in `Comparison`

@@ -67,7 +67,7 @@ def images(pair: Pair, rng: np.random.Generator, shape: tuple[int, ...]) -> Iter
 
 
 def max_pool_checks(
-    pair: Pair, x: np.ndarray, grad: np.ndarray, size: Any, stride: Any, **where: Any
+    pair: Pair, x: np.ndarray, grad: np.ndarray, size: object, stride: object, **where: Any
 ) -> Iterator[Comparison]:
     """`max_pool2d`, the places of its maxima, and `max_pool2d_backward` with the reference's places."""
     ours, theirs = pair.stage.pooling, pair.reference.pooling

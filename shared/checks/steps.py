@@ -24,6 +24,7 @@ from shared.checks.pooling_ops import average_pool_checks, max_pool_checks
 from shared.checks.problems import Problem, Sides
 from shared.checks.tolerance import C, Comparison, compare, failed
 from shared.checks.walk import Op, as_rows, noise_of, walk
+from shared.contract import NetworkLike
 from shared.windows import as_pair
 
 Rule = tuple[str, str | None, float]
@@ -149,7 +150,9 @@ class _WholeStep:
             yield compare(name, self.pair.from_stage(array), before, self.pair.dtype, 1, scale=0.0, **self.where)
 
 
-def _loss_and_gradients(ours: Any, rung: Callable[..., float], network: Any, x: Any, y: Any, masks: Any) -> list[Any]:
+def _loss_and_gradients(
+    ours: Any, rung: Callable[..., float], network: NetworkLike, x: Any, y: Any, masks: Any
+) -> list[Any]:
     """The loss and the gradients by a rung of the step ladder; by the network's own methods on the reference."""
     if network is not ours:
         return [network.loss(x, y, masks, training=True), *network.gradients(x, y, masks)]

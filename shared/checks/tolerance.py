@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shared.numbers import three_digits
 
@@ -32,7 +33,7 @@ def eps(dtype: str) -> float:
     return float(np.finfo(dtype).eps)
 
 
-def tolerance(dtype: str, k: float, scale: Any) -> Any:
+def tolerance(dtype: str, k: float, scale: ArrayLike) -> Any:
     """C * eps(dtype) * sqrt(k) * scale: the largest difference between two stages that rounding explains.
 
     k: number of accumulated terms, at least 1
@@ -137,7 +138,7 @@ def failed(op: str, note: str, *, layer: str | None = None, level: str = "op", c
     return Comparison(op, layer, (), math.nan, math.nan, math.inf, level, case, note)
 
 
-def in_tolerances(got: np.ndarray, expected: np.ndarray, allowed: Any) -> np.ndarray:
+def in_tolerances(got: np.ndarray, expected: np.ndarray, allowed: ArrayLike) -> np.ndarray:
     """|got - expected| / allowed for each element. For NaN and infinities: 0 if both are the same, else inf."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(got - expected) / np.where(np.isfinite(allowed), allowed, np.finfo(np.float64).max)

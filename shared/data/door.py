@@ -186,7 +186,7 @@ def channels_first(name: str, images: np.ndarray) -> np.ndarray:
     return images if before else images.transpose(0, 3, 1, 2)
 
 
-def _samples(values: Any) -> tuple[np.ndarray, Shape | None]:
+def _samples(values: object) -> tuple[np.ndarray, Shape | None]:
     """x (n, features) in float32 or float64, and the shape of an image."""
     array = _array("x", values)
     if array.dtype == np.uint8:
@@ -225,7 +225,7 @@ def _check_finite(x: np.ndarray) -> None:
             raise ValueError(f"x: expected finite numbers, but sample {i} has {row[strange[0]]} at place {strange[0]}")
 
 
-def _labels(values: Any) -> np.ndarray:
+def _labels(values: object) -> np.ndarray:
     """y as int64 (n,)."""
     array = _array("labels", values)
     if array.ndim != 1:
@@ -253,7 +253,7 @@ def _labels(values: Any) -> np.ndarray:
     return array.astype(np.int64, copy=False)
 
 
-def _array(name: str, values: Any) -> np.ndarray:
+def _array(name: str, values: object) -> np.ndarray:
     try:
         return plain_array(values)
     except TypeError as error:

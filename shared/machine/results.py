@@ -47,7 +47,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> Path:
     return path
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -56,12 +56,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> bool:
     """Whether a value of JSON is a whole number of at least 0, and one that can be counted to."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value of JSON is a finite number that a float holds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shared.bench.kinds.operation_table import Work
-from shared.contract import ACTIVATIONS
+from shared.contract import ACTIVATIONS, NetworkLike
 from shared.layers import (
     Activate,
     AveragePool,
@@ -78,7 +78,7 @@ class Launched:
 class Kernels:
     """The operations of a network's launches, for a batch."""
 
-    def __init__(self, network: Any, batch: int, itemsize: int) -> None:
+    def __init__(self, network: NetworkLike, batch: int, itemsize: int) -> None:
         self._network, self._batch, self._itemsize = network, batch, itemsize
         self._architecture = network.architecture
         self._placed: list[Placed] = self._architecture.placed()

@@ -134,7 +134,7 @@ def title(each: Placed) -> str:
     return names.get(type(layer), "add")
 
 
-def _size(size: Any) -> str:
+def _size(size: object) -> str:
     return "x".join(map(str, pair("size", size, 1)))
 
 

@@ -14,7 +14,7 @@ from itertools import repeat
 from typing import Any
 
 from shared.bench.kinds.steps import Case, batch_of
-from shared.contract import Stage
+from shared.contract import NetworkLike, Optimizer, Stage
 from shared.profile.found import Noted
 from shared.profile.operations import BACKWARD, FORWARD, LOSS, UPDATE, plain
 
@@ -49,7 +49,7 @@ class Clocked:
 class ClockedOptimizer:
     """An optimizer whose step is clocked; a network asks no more of it than that."""
 
-    def __init__(self, optimizer: Any, clocked: Clocked) -> None:
+    def __init__(self, optimizer: Optimizer, clocked: Clocked) -> None:
         self.step = clocked.around(optimizer.step, repeat(("", UPDATE)))
 
 
@@ -109,7 +109,7 @@ class PythonStep:
 
 
 @contextmanager
-def _replaced(network: Any, stage: Stage, clocked: Clocked) -> Iterator[None]:
+def _replaced(network: NetworkLike, stage: Stage, clocked: Clocked) -> Iterator[None]:
     """Within this block the network's operations are clocked."""
     before: list[tuple[Any, str, Any]] = []
 
@@ -133,7 +133,7 @@ def _replaced(network: Any, stage: Stage, clocked: Clocked) -> Iterator[None]:
                 vars(owner)[name] = held
 
 
-def _functions_of(network: Any, stage: Stage) -> list[tuple[str, Iterator[Key]]]:
+def _functions_of(network: NetworkLike, stage: Stage) -> list[tuple[str, Iterator[Key]]]:
     """The network's attributes that are functions of a room, each with the keys of its calls."""
     losses, found = stage.losses, []
     keys: dict[Any, Iterator[Key]] = {

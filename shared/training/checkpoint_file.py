@@ -121,7 +121,7 @@ def digest(text: str, forms: Mapping[str, Any], pieces: Any) -> str:
     return sha.hexdigest()
 
 
-def _form(name: str, told: Any) -> Form:
+def _form(name: str, told: object) -> Form:
     if not isinstance(told, dict) or set(told) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"{shortened(name)}: expected dtype, shape and data_offsets, got {shortened(told)}")
     dtype, shape, places = told["dtype"], told["shape"], told["data_offsets"]
@@ -137,7 +137,7 @@ def _form(name: str, told: Any) -> Form:
     return Form(DTYPES[dtype], tuple(shape), *places)
 
 
-def _counts(values: Any) -> bool:
+def _counts(values: object) -> bool:
     """Whether it is a list of whole numbers of at least 0 that a file's length can have."""
     return isinstance(values, list) and all(map(strict_json.is_count, values))
 

@@ -144,7 +144,7 @@ def _check_progress(progress: Any) -> None:
         raise TypeError(f"progress: record: epoch: expected a whole number, got {shortened(epoch)}")
 
 
-def _optimizer(saved: Any) -> SavedOptimizer | None:
+def _optimizer(saved: object) -> SavedOptimizer | None:
     if saved is None:
         return None
     if not isinstance(saved, dict) or not {"name", "hyperparameters", "steps", "buffers"} <= set(saved):

@@ -171,7 +171,7 @@ _texts: OrderedDict[Any, str] = OrderedDict()
 """The texts that `read_about` found last."""
 
 
-def _keep(key: Any, text: str) -> None:
+def _keep(key: object, text: str) -> None:
     _texts[key] = text
     while len(_texts) > 1 and sum(map(len, list(_texts.values()))) > MOST_KEPT:
         _texts.popitem(last=False)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from operator import index
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ class EpochRecord:
     samples_per_second: float
 
     @classmethod
-    def from_json(cls, saved: Any) -> EpochRecord:
+    def from_json(cls, saved: object) -> EpochRecord:
         """The record that `dataclasses.asdict` was called on.
 
         Raises TypeError or ValueError for anything else: the file may come from a stranger.
@@ -65,7 +64,7 @@ class EpochRecord:
         return cls(**saved)
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def whole(name: str, value: object, least: int = 1) -> int:
     """The value as an int. Raises ValueError unless it is a whole number of at least `least`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")

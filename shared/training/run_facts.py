@@ -146,13 +146,13 @@ def _read(kind: type[Any], saved: Mapping[str, Any]) -> Any:
     return kind(**{each.name: READERS[str(each.type)](saved[each.name]) for each in fields(kind)})
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected a text, got {value!r:.100}")
     return value
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def _texts(values: object) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise TypeError(f"expected a list of texts, got {values!r:.100}")
     return tuple(map(_text, values))

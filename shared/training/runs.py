@@ -246,7 +246,7 @@ class Run:
                 )
 
 
-def _cut(value: Any) -> str:
+def _cut(value: object) -> str:
     text = str(value)
     return text if len(text) <= 200 else f"{text[:199]}…"
 

@@ -171,7 +171,7 @@ class StepFile:
             raise OSError(f"cannot write {self.path}: {why_not(self.path, error)}") from error
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> Any:
     """A value for the file: fewer digits, None for what is not finite, a list for a tuple."""
     if isinstance(value, tuple):
         return [_short(each) for each in value]
@@ -190,11 +190,11 @@ def _count(value: Any) -> int | None:
     return value if strict_json.is_count(value) else None
 
 
-def _numbers(values: Any) -> tuple[float | None, ...]:
+def _numbers(values: object) -> tuple[float | None, ...]:
     return tuple(_number(each) for each in values) if isinstance(values, list) else ()
 
 
-def _pairs(values: Any) -> tuple[tuple[float, float], ...]:
+def _pairs(values: object) -> tuple[tuple[float, float], ...]:
     """Pairs of numbers; nothing where one of them is something else."""
     pairs = []
     for one, other in ((*each, None, None)[:2] for each in map(_numbers, values if isinstance(values, list) else ())):

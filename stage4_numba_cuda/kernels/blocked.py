@@ -232,12 +232,14 @@ def make_update(side: int) -> Any:
         if kind != ONLY_GRADIENTS:  # once: behind every store the compiler would read them again
             for i in range(COUNT):
                 own[i] = numbers[i]
+        # 1: this block's tile of the weights' gradient, xᵀ dz
         columns = int32(grad.shape[1])
         across = (columns + side - 1) // side
         row0 = int32(block // across * side)
         column0 = int32(block % across * side)
         end = int32(x.shape[0])
         moved = product(x, x, x, grad, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
+        # 2: the optimizer's step on the tile's weights
         e = int32(cuda.threadIdx.x)
         column = int32(column0 + (e & (side - 1)))  # of all of this thread's numbers
         while e < count:
@@ -269,7 +271,7 @@ def make_update(side: int) -> Any:
                         if kind == ADAM:
                             w_second[at] = right[part]
             e += int32(4 * THREADS)
-        # The threads whose numbers of dz are those of one column: of each the sum of its own, from every tile.
+        # 3: the bias. The threads whose numbers of dz are those of one column: each summed its own, of all tiles.
         cuda.syncthreads()
         tiles[cuda.threadIdx.x >> shift, cuda.threadIdx.x & (side - 1)] = moved
         cuda.syncthreads()

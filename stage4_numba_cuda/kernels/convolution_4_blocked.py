@@ -201,6 +201,7 @@ def correlate_weights(side: int) -> Any:
         for i in range(4):
             for j in range(4):
                 sums[i, j] = image.dtype.type(0)
+        # 1: the channels and taps whose numbers this thread moves, and this block's part of the places
         terms = int32(parts.shape[1] // numbers[ROWS] - 1)
         channel0 = int32(cuda.blockIdx.y * side)
         tap0 = int32(cuda.blockIdx.x * side)
@@ -216,6 +217,7 @@ def correlate_weights(side: int) -> Any:
         length = int32((count + parts.shape[0] * depth - 1) // (parts.shape[0] * depth) * depth)
         start = int32(min(cuda.blockIdx.z * length, count))
         limit = int32(min(start + length, count))
+        # 2: the products of its slopes and images, and on the way the slopes' sums
         take(staged_g, staged_x, grad, image, numbers, start, limit, rows, taps_here)
         base = int32(0)
         put(tiles, base, staged_g)
@@ -238,6 +240,7 @@ def correlate_weights(side: int) -> Any:
         cuda.syncthreads()
         leave(tiles, sums)
         cuda.syncthreads()
+        # 3: the sums into this part
         e = int32(cuda.threadIdx.x)
         while e < count_of_tile:
             channel = int32(channel0 + (e >> shift))
@@ -245,7 +248,7 @@ def correlate_weights(side: int) -> Any:
             if channel < numbers[ROWS] and tap < terms:
                 parts[cuda.blockIdx.z, channel * terms + tap] = number(tiles, e >> shift, e & (side - 1))
             e += int32(THREADS)
-        # Of each channel's slopes, eight threads have moved an eighth each.
+        # 4: the bias. Of each channel's slopes, eight threads have moved an eighth each.
         cuda.syncthreads()
         for i in range(down):
             tiles[(cuda.threadIdx.x & 7), (cuda.threadIdx.x >> 3) + i * 32] = of_bias[i]

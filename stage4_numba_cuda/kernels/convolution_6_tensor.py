@@ -146,6 +146,7 @@ def correlate_weights(precision: str) -> Any:
         for i in range(4):
             for j in range(4):
                 sums[i, j] = image.dtype.type(0)
+        # 1: the channels and taps whose numbers this thread moves, and this block's part of the places
         terms = int32(parts.shape[1] // numbers[ROWS] - 1)
         channel0 = int32(cuda.blockIdx.y * SIDE)
         tap0 = int32(cuda.blockIdx.x * SIDE)
@@ -161,6 +162,7 @@ def correlate_weights(precision: str) -> Any:
         length = int32((count + parts.shape[0] * DEPTH - 1) // (parts.shape[0] * DEPTH) * DEPTH)
         start = int32(min(cuda.blockIdx.z * length, count))
         limit = int32(min(start + length, count))
+        # 2: the products of its slopes and images, and on the way the slopes' sums
         y, x = place_of_warp()
         base = int32(0)  # which half of the tiles' rows is being filled: 0 or DEPTH
         while start < limit:
@@ -175,6 +177,7 @@ def correlate_weights(precision: str) -> Any:
             multiply(tiles_g, tiles_x, sums, base, y, x)
             base = int32(DEPTH) - base  # the next tile fills the other half: nobody waits for those who still multiply
             start += int32(DEPTH)
+        # 3: the sums into this part
         lane = int32(cuda.threadIdx.x & 31)
         for n in range(4):
             for i in range(4):
@@ -182,7 +185,7 @@ def correlate_weights(precision: str) -> Any:
                 tap = int32(tap0 + x + n * 8 + (lane & 3) * 2 + (i & 1))
                 if channel < numbers[ROWS] and tap < terms:
                     parts[cuda.blockIdx.z, channel * terms + tap] = sums[n, i]
-        # Of each channel's slopes, eight threads have moved an eighth each.
+        # 4: the bias. Of each channel's slopes, eight threads have moved an eighth each.
         cuda.syncthreads()
         for i in range(DOWN):
             tiles_g[(cuda.threadIdx.x & 7), (cuda.threadIdx.x >> 3) + i * 32] = of_bias[i]

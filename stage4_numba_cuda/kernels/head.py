@@ -41,6 +41,7 @@ def make_head(block_rows, in_flight):
         # labels (rows,) and targets (rows, classes), of which the loss uses one
         # written: hidden, dropped; grad_logits (rows, classes), grad_hidden (rows, H): dL/dz of both layers;
         # row_losses[slot, row], whose sum over the rows is the loss
+        # The block's memory, and its rows
         inputs = cuda.shared.array((block_rows, chunk), hidden.dtype)  # of the last layer
         sums = cuda.shared.array((HEAD_WARPS, block_rows, HEAD_LANES), hidden.dtype)
         logits = cuda.shared.array((block_rows, HEAD_LANES), hidden.dtype)
@@ -65,6 +66,7 @@ def make_head(block_rows, in_flight):
         logit = bias[lane] if inside else zero
         label = labels[row] if inside else 0  # also for a loss that has none, whose labels are there, too
 
+        # 1: the hidden layer's outputs, a chunk at a time, and this warp's share of the logits from them
         for r in range(block_rows):
             totals[r] = zero
         local = int32(thread // across)
@@ -108,6 +110,7 @@ def make_head(block_rows, in_flight):
             sums[uint32(warp), uint32(r), uint32(lane)] = totals[r]
         cuda.syncthreads()
 
+        # 2: the logits, the loss of each row, and its slopes
         row = int32(row0 + warp)
         if inside:
             for part in range(HEAD_WARPS):
@@ -127,6 +130,7 @@ def make_head(block_rows, in_flight):
             slopes[warp, lane] = gradient
         cuda.syncthreads()
 
+        # 3: the slopes of the hidden layer, a column to a thread
         k = thread
         while k < features:
             for r in range(block_rows):

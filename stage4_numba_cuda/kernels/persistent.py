@@ -158,6 +158,7 @@ def make_persistent(chunk, as_bytes):
         # weights_a (K * H,), weights_b (H * classes,), and what the optimizer keeps for each, flat
         # parts (slices * pieces * chunk * H as whole tiles,), inputs_b, grad_hidden (batch * H,), grad_logits (batch *
         # classes,): between the parts of a step; row_losses (steps, batch); meetings (3,) int32: as ptx.meet has them
+        # The block's memory, and the place of its tile and of each thread in it
         x_tile = cuda.shared.array((K_TILE, pitch), parts.dtype, alignment=16)
         w_tile = cuda.shared.array((K_TILE, w_pitch), parts.dtype, alignment=16)
         d_tile = cuda.shared.array((chunk, PITCH), parts.dtype, alignment=16)
@@ -203,6 +204,7 @@ def make_persistent(chunk, as_bytes):
         is_staged = columns * classes <= room
         target = int32(meetings[BEFORE])  # the launch before has written it, and ended before this one began
 
+        # Before the first step: the tile's weights into registers and shared memory, the first samples asked for
         for i in range(WIDE):
             own[i] = zero
             if k0 + k < features and h0 + column + i < columns:
@@ -246,6 +248,7 @@ def make_persistent(chunk, as_bytes):
                 return
 
             # 2: rows of the batch, `most_lines` at a time
+            # 2a: the last layer's weights are asked for, while the first layer's outputs are added up
             key = mask_key(uint64(seed), uint64(steps_before + step), uint64(0)) if masked == DRAWN else uint64(0)
             if is_staged:
                 for i in range(staged_each):
@@ -257,6 +260,7 @@ def make_persistent(chunk, as_bytes):
             while row0 < rows:
                 row = int32(row0 + line * blocks)
                 lines = most_lines if row0 + blocks < rows else 1
+                # 2b: the hidden layer's outputs
                 unit = place
                 while row < rows and unit < columns:
                     bias = bias_a[uint32(unit)]
@@ -278,6 +282,7 @@ def make_persistent(chunk, as_bytes):
                     hit = parts.dtype.type(1)
                     targets[row, place] = parts.dtype.type(label) if classes == 1 else (hit if place == label else zero)
                 cuda.syncthreads()
+                # 2c: the logits, a warp for each
                 item = int32(t // 32)
                 while item < lines * classes:
                     of = int32(1) if item >= classes else int32(0)
@@ -292,6 +297,7 @@ def make_persistent(chunk, as_bytes):
                         logits[of, c] = logit + table_bias[c]
                     item = int32(item + WARPS)
                 cuda.syncthreads()
+                # 2d: the loss of each row, and its slopes
                 if row < rows and place < classes:
                     if loss == SOFTMAX_CE:
                         slope = softmax_cross_entropy(logits, line, place, classes, rows, label, row_losses, step, row)
@@ -304,6 +310,7 @@ def make_persistent(chunk, as_bytes):
                     slopes[line, place] = slope
                     grad_logits[uint32(row * classes + place)] = slope
                 cuda.syncthreads()
+                # 2e: the slopes of the hidden layer
                 unit = place
                 while row < rows and unit < columns:
                     if is_staged:
@@ -323,7 +330,7 @@ def make_persistent(chunk, as_bytes):
             if not meet(meetings, target):
                 return
 
-            # 3: the sums over the batch, and the tile's own gradient and step
+            # 3a: the sums over the batch, and the tile's own gradient
             bring(grad_hidden, columns, 0, rows, h0, down)
             sums_over_batch(
                 kind, numbers, rows, inputs_b, grad_hidden, grad_logits,
@@ -348,6 +355,7 @@ def make_persistent(chunk, as_bytes):
                     bring(grad_hidden, columns, piece * chunk, rows, h0, down)
                 gradient(x_tile, d_tile, chunk, sums)
                 cuda.syncthreads()
+            # 3b: the optimizer's step on the tile, whose weights the next step multiplies
             join_gradient(sums)
             for i in range(WIDE):
                 if k0 + k < features and h0 + column + i < columns:
@@ -358,6 +366,7 @@ def make_persistent(chunk, as_bytes):
             put_row(w_tile, k, column, own)
             step = int32(step + 1)
 
+        # After the last step: the weights go back to memory
         for i in range(WIDE):
             if kind != ONLY_GRADIENTS and k0 + k < features and h0 + column + i < columns:
                 at = int32((k0 + k) * columns + h0 + column + i)

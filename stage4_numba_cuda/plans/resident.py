@@ -203,21 +203,24 @@ class MlpRun(ResidentRun):
 
     def _choose(self) -> tuple[str, str | None]:
         """The rung that the steps are taken by, and why it is not the last."""
-        network = self.network
-        if type(self.optimizer) not in OPTIMIZERS:
-            return "fused", f"{type(self.optimizer).__name__} is no optimizer of this floor"
-        plain = "graph" if cuda_graphs.available() else "few_kernels"
-        values = str(self.data.values.dtype)
-        reason: str | None = ""
-        if persistent.wanted():
-            reason = persistent.slower_with(self.batch_size) or persistent.misfit(network, self.batch_size, values)
+        reason = self._reason_against_persistent()
         if reason is None:
             return "persistent", None
-        if reason == "" and cuda_graphs.available():
-            reason = f"{persistent.VARIABLE}=0 asks for another"
-        elif reason == "":
-            reason = f"it is for GPUs ({persistent.VARIABLE}=1 takes it on the CPU, too)"
-        return plain if has_few_kernels(network) else "fused", reason
+        if type(self.optimizer) not in OPTIMIZERS or not has_few_kernels(self.network):
+            return "fused", reason
+        return "graph" if cuda_graphs.available() else "few_kernels", reason
+
+    def _reason_against_persistent(self) -> str | None:
+        """Why the steps are not taken by the persistent kernel, as the end of a sentence; None where they are."""
+        if type(self.optimizer) not in OPTIMIZERS:
+            return f"{type(self.optimizer).__name__} is no optimizer of this floor"
+        if persistent.wanted():
+            values = str(self.data.values.dtype)
+            slower = persistent.slower_with(self.batch_size)
+            return slower or persistent.misfit(self.network, self.batch_size, values)
+        if cuda_graphs.available():
+            return f"{persistent.VARIABLE}=0 asks for another"
+        return f"it is for GPUs ({persistent.VARIABLE}=1 takes it on the CPU, too)"
 
     @property
     def told(self) -> str:  # type: ignore[override]

@@ -80,11 +80,6 @@ def test_every_worked_sum_of_the_guide_is_right() -> None:
         assert value(left) == pytest.approx(value(right), abs=near), f"{left} = {right}"
 
 
-def test_a_wrong_sum_would_be_found() -> None:
-    ((left, right),) = statements(r"y_{01} = 2 \cdot 1 + 0 \cdot (-1) = 3")
-    assert (value(left), value(right)) == (2, 3)
-
-
 def matrices() -> list[list[list[float]]]:
     """The matrices of the page, in order."""
     found = re.findall(r"\\begin\{pmatrix\}(.+?)\\end\{pmatrix\}", PROSE, re.DOTALL)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs import docs_runner
-from tests.docs.docs_blocks import PAGES, ROOT, Block, blocks, commands, complaint, is_excerpt, page_blocks, programs
+from tests.docs.docs_blocks import PAGES, ROOT, Block, blocks, commands, complaint, page_blocks, programs
 from tests.wide import wide
 
 SHORTER = {
@@ -96,53 +96,6 @@ def test_a_block_that_nothing_runs_is_found(text: str, said: str) -> None:
     assert said in complaint(block)
     (marked,) = blocks(f"<!-- illustration: a reason -->\n\n{text.rpartition('-->')[2].strip()}", "p.md")
     assert complaint(marked) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("words\n\n    x = 1\n", "p.md:3: an indented block"),
-        ("```python\nx = 1\n", "p.md:1: this block has no end"),
-        ("<!-- illustration -->\n\nwords\n", "p.md:1: <!-- illustration --> stands before no block"),
-        ("<!-- output -->\n", "p.md:1: <!-- output --> stands before no block"),
-    ],
-)
-def test_code_that_the_rule_cannot_see_is_refused(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
-        list(blocks(text, "p.md"))
-
-
-def test_an_excerpt_stands_word_for_word_in_one_file() -> None:
-    kernel = "columns = z.shape[1]\n    count = z.shape[0] * columns\n"
-    assert is_excerpt(kernel)
-    assert is_excerpt(f"{kernel}# ...\n        z[row, column] += bias[column]")
-    assert not is_excerpt(kernel.replace("count", "counts"))
-    assert not is_excerpt("columns = z.shape[1]")
-    assert not is_excerpt("z[row, column] += bias[column]\n...\ndef add_bias(z, bias):")
-    assert is_excerpt("def add_bias(z, bias):\n...\nz[row, column] += bias[column]")
-
-
-def test_an_excerpt_of_python_names_its_file_in_its_first_line() -> None:
-    kernel = "    columns = z.shape[1]\n    count = z.shape[0] * columns\n"
-    named = f"# stage4_numba_cuda/kernels/dense.py\n{kernel}"
-    assert is_excerpt(named)
-    assert complaint(Block("p.md", 1, "python", named)) == ""
-    assert "begins with a comment that names its file" in complaint(Block("p.md", 1, "python", kernel))
-    for wrong in (named.replace("dense.py", "sums.py"), named.replace("dense.py", "none.py"), "# x.py\nx = 1\ny = 2\n"):
-        assert "does not stand word for word in" in complaint(Block("p.md", 1, "python", wrong))
-
-
-def test_commands_are_taken_from_console_blocks_without_prompts_and_comments() -> None:
-    text = "$ groundup race   # the main job\nsays this\n$ groundup bench \\\n    --quick\n"
-    assert commands(Block("p.md", 1, "console", text)) == ["groundup race", "groundup bench --quick"]
-    assert commands(Block("p.md", 1, "console", "groundup race\n      # a word on it\n")) == ["groundup race"]
-
-
-def test_commands_that_are_shortened_to_the_same_are_one() -> None:
-    assert without(["bench", "--stages", "1,2", "--quick", "--predict"], ["--quick", "--stages", "2"]) == [
-        "bench",
-        "--predict",
-    ]
 
 
 # ---- commands
@@ -326,19 +279,6 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp
     assert ran.code == 0, ran.output
 
 
-def test_a_program_that_prints_something_else_or_fails_is_found(tmp_path: Path) -> None:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    first = ("p.md", 3, "x = 1", None)
-    for second, said in [
-        (("p.md", 7, "print(x)\n", "2"), "p.md:7: the block prints\n1\n\nand the page says\n2"),
-        (("p.md", 7, "\nx / 0", None), 'p.md_7.py", line 9, in <module>'),
-    ]:
-        ran = docs_runner.in_a_process(docs_runner.python_page, folder, dict(os.environ), [first, second])
-        assert ran.code == 1
-        assert said in ran.output
-
-
 # ---- links and names
 
 
@@ -348,14 +288,6 @@ def test_links_inside_the_docs_lead_to_files(page: Path) -> None:
     for target in re.findall(r"(?<!\\)\]\(([^)#]+)", text):  # outside code, where kernel[1, 32](x) is no link
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_line_that_begins_like_a_row_of_a_table_is_one(page: Path) -> None:
-    """A sentence that was broken before |W| would begin a table."""
-    blocks = re.compile(r"^ {0,3}(```+|~~~+).*?^ {0,3}\1", re.DOTALL | re.MULTILINE)
-    text = blocks.sub("", page.read_text(encoding="utf-8"))
-    assert [line for line in text.splitlines() if line.startswith("|") and not line.rstrip().endswith("|")] == []
 
 
 def test_every_figure_is_drawn_by_a_script_and_stands_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:

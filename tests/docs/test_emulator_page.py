@@ -32,19 +32,6 @@ def test_a_listing_of_the_page_is_what_the_emulator_makes(name: str) -> None:
     assert IN_PAGE[name] == made, f"make the page's listings anew: python -m {emulator_docs.__name__}"
 
 
-def test_the_page_has_every_listing_once() -> None:
-    names = [name for _, name, _ in emulator_docs.LISTING.findall(TEXT)]
-    assert sorted(names) == sorted(emulator_docs.listings())
-    assert TEXT.count("<!-- listing:") == TEXT.count("<!-- end -->") == len(names)
-
-
-def test_a_listing_that_is_out_of_date_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulator_docs, "listings", lambda: {"one": lambda: "new"})
-    page = "before\n<!-- listing: one -->\n\nold\n\n<!-- end -->\nafter\n"
-    assert emulator_docs.refreshed(page) == page.replace("old", "new")
-    assert emulator_docs.refreshed(page.replace("\nold\n\n", "")) == page.replace("old", "new")
-
-
 def test_the_page_names_every_setting_and_every_word_of_the_environment() -> None:
     for field in Settings.__dataclass_fields__:
         assert f"| `{field}` |" in TEXT, field

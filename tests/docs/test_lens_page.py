@@ -34,13 +34,6 @@ def test_the_ladder_of_the_page_is_what_the_lens_makes() -> None:
         assert found.not_traced == [], name
 
 
-@wide
-@ladder
-def test_the_ladders_first_rungs_are_what_the_lens_makes() -> None:
-    for name in ("naive", "coalesced"):
-        assert lens_docs.ladder_row(name) in IN_PAGE["ladder"], AGAIN
-
-
 @pytest.mark.parametrize("file", lens_docs.figures())
 def test_a_figure_of_the_page_is_what_the_lens_draws(file: str) -> None:
     assert (lens_docs.FIGURES / file).read_text(encoding="utf-8") == lens_docs.drawn(file), AGAIN

@@ -1,7 +1,5 @@
 """A file is read in one sitting."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.house.source_tree import PACKAGES, ROOT, files, lines_of_code
@@ -17,8 +15,3 @@ def test_no_file_has_more_lines_of_code_than_one_sitting_takes(folder: str) -> N
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in files(folder)}
     long = {path: lines_of_code(text) for path, text in texts.items() if text.count("\n") > MOST}
     assert {path: lines for path, lines in long.items() if lines > MOST} == {}
-
-
-def test_blank_lines_comments_and_docstrings_are_not_counted(tmp_path: Path) -> None:
-    text = '"""A docstring\nof two lines."""\n\n# a comment\nx = 1  # counted\ny = """a string\nthat is a value"""\n'
-    assert lines_of_code(text) == 3

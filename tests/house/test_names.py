@@ -48,8 +48,3 @@ def there() -> set[str]:
 def test_every_file_that_a_docstring_or_comment_names_is_there(folder: str, there: set[str]) -> None:
     found = {path: missing(path.read_text(encoding="utf-8"), there) for path in files(folder)}
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
-
-
-def test_a_name_that_is_not_there_is_found() -> None:
-    text = '"""See shared/lost.py and matmul.c."""\n\nx = "gone.py"  # as in away.py\n'
-    assert missing(text, {"matmul.c"}) == ["away.py", "lost.py"]

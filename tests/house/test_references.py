@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from tests.house.source_tree import files, module_name, sources
 
 
@@ -83,26 +81,3 @@ def test_every_name_that_a_test_takes_from_a_module_is_there() -> None:
     house = House({**sources(), **of_tests})
     missing = [f"{test}: {name}" for test, text in of_tests.items() for name in house.missing(text)]
     assert missing == []
-
-
-MODULE = "from shared.rooms import chair\ndef sit(): pass\nTABLE = 1\n"
-ROOMS = {"shared.rooms": "", "shared.rooms.chair": "LEGS = 4\n", "shared.rooms.door": MODULE}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("from shared.rooms import door\ndoor.sit(); door.TABLE; door.chair", []),
-        ("from shared.rooms import door\ndoor.stand()", ["shared.rooms.door.stand (line 2)"]),
-        ("from shared.rooms import door as d\nd.sit; d.run", ["shared.rooms.door.run (line 2)"]),
-        ("import shared.rooms.chair as c\nc.ARMS", ["shared.rooms.chair.ARMS (line 2)"]),
-        ("from shared.rooms.chair import LEGS, ARMS", ["shared.rooms.chair.ARMS (line 1)"]),
-        ("def test():\n    from shared.rooms import window", ["shared.rooms.window (line 2)"]),
-        ("from shared.rooms import door\ndef test(door): door.stand", []),
-        ("from shared.rooms import door\nmonkeypatch.setattr(door, 'open', 1)", ["shared.rooms.door.open (line 2)"]),
-        ("from shared.rooms import door\nmonkeypatch.setattr(door, 'open', 1, raising=False)", []),
-        ("import numpy as np\nnp.nothing", []),
-    ],
-)
-def test_a_name_that_is_not_there_is_found(text: str, expected: list[str]) -> None:
-    assert list(House(ROOMS).missing(text)) == expected

@@ -80,14 +80,6 @@ def test_what_was_changed_is_refused_with_a_sentence(step: Callable[..., float],
         step(network, *batch(), None)
 
 
-@planned_rungs
-def test_two_layers_that_share_weights_are_refused(step: Callable[..., float]) -> None:
-    network = STAGE.network.Network([10, 10, 10])
-    network.layers[2].weights = network.layers[0].weights
-    with pytest.raises(ValueError, match=r"layer 1's weights overlaps layer 3's weights"):
-        step(network, *batch(10), None)
-
-
 @rungs
 def test_an_input_in_the_networks_own_memory_gives_what_a_copy_gives(step: Callable[..., float]) -> None:
     losses, gradients = [], []

@@ -218,12 +218,6 @@ def test_softmax_takes_the_warp_up_to_1024_columns_and_the_block_beyond(monkeypa
     assert activations.softmax_rung(10) == "block"
 
 
-def test_a_kernel_carries_the_name_of_its_activation() -> None:
-    for name in ELEMENTWISE:
-        assert kernels.FORWARD[name].py_func.__name__ == name
-        assert kernels.BACKWARD[name].py_func.__name__ == f"{name}_backward"
-
-
 IN_THE_SIMULATOR = """
 from stage4_numba_cuda import activations, backend, losses
 from stage4_numba_cuda.arrays import asarray

@@ -55,18 +55,6 @@ def assert_close(got: Any, expected: np.ndarray, dtype: str, name: str) -> None:
 
 @pytest.mark.parametrize("case", widely(map(pytest.param, CASES), first=3), ids=str)
 @pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
-def test_every_rung_gives_stage_2s_numbers(dtype: str, case: tuple[Any, ...]) -> None:
-    stride, padding = case[-2:]
-    x, weights, bias, output, _ = case_arrays(case, dtype)
-    given = [asarray(each, dtype) for each in (x, weights, bias)]
-    for name, rung in room.CONVOLUTION_LADDER.items():
-        out = poisoned(output.shape, dtype)
-        assert rung(*given, stride, padding, out=out) is out
-        assert_close(out, output, dtype, name)
-
-
-@pytest.mark.parametrize("case", widely(map(pytest.param, CASES), first=3), ids=str)
-@pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
 def test_the_gradients_are_stage_2s_and_the_same_bits_each_time(dtype: str, case: tuple[Any, ...]) -> None:
     stride, padding = case[-2:]
     x, weights, _, _, grad = case_arrays(case, dtype)
@@ -222,13 +210,3 @@ def test_a_layer_whose_memory_was_replaced_says_so_and_writes_nothing() -> None:
     with pytest.raises(ValueError, match=r"^Conv2d\.backward: the layer's grad_bias was replaced by ndarray, expected"):
         layer.backward(output)
     assert not to_host(layer.grad_weights).any()
-
-
-def test_out_must_overlap_nothing_that_is_read() -> None:
-    memory = asarray(np.ones((2, 1, 3, 3)), "float64")
-    weights, bias = asarray(np.ones((1, 1, 1, 1)), "float64"), asarray(np.zeros(1), "float64")
-    with pytest.raises(ValueError, match=r"^conv2d: out overlaps x, which is still being read"):
-        room.conv2d(memory, weights, bias, out=memory)
-    with pytest.raises(ValueError, match=r"^conv2d_backward: out overlaps x, which is still being read"):
-        room.conv2d_backward(asarray(np.ones((2, 1, 3, 3)), "float64"), memory, weights, out=memory)
-    assert (to_host(memory) == 1).all()

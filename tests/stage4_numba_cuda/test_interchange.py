@@ -84,21 +84,6 @@ def test_leaky_relu_and_its_gradient_are_pytorchs_to_the_bit(dtype: str, slope: 
 
 
 @needs_torch
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-def test_gradcheck_of_dense(bias: bool) -> None:
-    tensors = [random(2, 3, 4), random(5, 4, seed=1), *([random(5, seed=2)] if bias else [])]
-    assert torch.autograd.gradcheck(dense, [tensor.requires_grad_() for tensor in tensors])
-
-
-@needs_torch
-@pytest.mark.parametrize("slope", [0.01, 0.0, -0.5])
-def test_gradcheck_of_leaky_relu(slope: float) -> None:
-    z = random(4, 5)
-    z += 0.1 * z.sign()  # away from the bend, where a difference quotient sees both sides
-    assert torch.autograd.gradcheck(lambda z: leaky_relu(z, slope), z.requires_grad_())
-
-
-@needs_torch
 @pytest.mark.parametrize("wanted", [(x, w, b) for x in (0, 1) for w in (0, 1) for b in (0, 1) if x + w + b])
 def test_any_subset_of_the_gradients_can_be_asked_for(wanted: tuple[int, int, int]) -> None:
     tensors = [random(3, 4), random(2, 4, seed=1), random(2, seed=2)]

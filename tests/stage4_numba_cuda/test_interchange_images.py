@@ -20,7 +20,7 @@ from tests.stage4_numba_cuda.torch_tensors import (
 if HAS_TORCH:
     import torch
 
-    from stage4_numba_cuda import convolution_passes, interchange, pooling
+    from stage4_numba_cuda import convolution_passes, pooling
     from stage4_numba_cuda.arrays import is_packed, on_device
     from stage4_numba_cuda.interchange import (
         BatchNorm2d,
@@ -134,32 +134,6 @@ def test_batch_norm_keeps_pytorchs_running_statistics(momentum: float | None, op
     outputs = [layer.eval()(random(2, 3, 4, 2, seed=9)) for layer in layers]
     torch.testing.assert_close(*outputs, **CLOSE["float64"])
     assert "num_batches_tracked" not in layers[1].state_dict() or layers[1].num_batches_tracked == 3
-
-
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
-def test_gradcheck_of_conv2d(bias: bool) -> None:
-    tensors = [random(2, 2, 5, 4), random(3, 2, 3, 2, seed=1), *([random(3, seed=2)] if bias else [])]
-
-    def function(x: Any, weight: Any, bias: Any = None) -> Any:
-        return conv2d(x, weight, bias, (2, 1), (1, 0))
-
-    assert torch.autograd.gradcheck(function, [tensor.requires_grad_() for tensor in tensors])
-
-
-@pytest.mark.parametrize("training", [True, False], ids=["training", "in use"])
-def test_gradcheck_of_batch_norm(training: bool) -> None:
-    tensors = [random(2, 3, 2, 2), random(3, seed=1), random(3, seed=2)]
-    running = [random(3, seed=3), random(3, seed=4).abs() + 0.5]
-
-    def function(x: Any, weight: Any, bias: Any) -> Any:
-        return batch_norm(x, *running, weight, bias, training)
-
-    assert torch.autograd.gradcheck(function, [tensor.requires_grad_() for tensor in tensors])
-
-
-def test_gradcheck_of_max_pool2d() -> None:
-    x = torch.arange(40, dtype=torch.float64, device=device()).mul(7).remainder(40).view(1, 2, 5, 4)  # no two are equal
-    assert torch.autograd.gradcheck(lambda x: max_pool2d(x, (3, 2), 1), x.requires_grad_())
 
 
 @pytest.mark.parametrize("wanted", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1), (1, 0, 1)], ids=str)
@@ -465,8 +439,3 @@ def test_wrong_arguments_are_named_and_change_nothing() -> None:
     assert layer.num_batches_tracked == 0
     assert (layer.running_mean == 0).all()
     assert not mean.any()
-
-
-def test_the_package_offers_each_layer_beside_its_function() -> None:
-    assert {*interchange.__all__} >= {"Conv2d", "conv2d", "BatchNorm2d", "batch_norm", "MaxPool2d", "max_pool2d"}
-    assert all(callable(getattr(interchange, name)) for name in interchange.__all__)

@@ -289,35 +289,3 @@ def test_a_resident_run_from_graphs_ends_where_one_without_ends(
     monkeypatch.setattr("stage4_numba_cuda.plans.cuda_graphs.available", lambda: False)
     assert losses == [fed_by_hand(theirs, other, x, labels, 4 * epoch) for epoch in range(4)]
     assert_same_bits(everything(ours), everything(theirs))
-
-
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ({"x": np.zeros((29, 31))}, r"resident: x is \(29, 31\), expected \(samples, 30\)"),
-        ({"labels": np.full(29, 3)}, r"resident: labels\[0\] is 3, expected 0 to 2"),
-        ({"batch_size": 0}, "resident: batch_size: expected at least 1, got 0"),
-    ],
-)
-def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -> None:
-    x, labels = images()
-    given: dict[str, Any] = {"x": x, "labels": labels, "optimizer": STAGE.optimizers.SGD(0.1), "batch_size": BATCH}
-    with pytest.raises(ValueError, match=message):
-        make().resident(**{**given, **what}, seed=0)
-
-
-def test_a_single_output_has_no_column_for_the_label_1() -> None:
-    x, _ = images()
-    with pytest.raises(ValueError, match=r"resident: labels\[1\] is 1, expected 0 to 0 \(1 classes\)"):
-        make(classes=1).resident(x, np.arange(COUNT) % 2, STAGE.optimizers.SGD(0.1), BATCH, 0)
-
-
-def test_steps_that_the_epoch_has_not_are_refused() -> None:
-    x, labels = images()
-    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 5)
-    with pytest.raises(ValueError, match="take: there is no order yet; call begin_epoch first"):
-        run.take(0, [0.1], 0)
-    run.begin_epoch(np.arange(COUNT))
-    with pytest.raises(ValueError, match="take: steps 3 to 5 of an epoch that has 4"):
-        run.take(3, [0.1, 0.1], 0)
-    assert run.take(3, [], 0) == []

@@ -198,15 +198,6 @@ def test_weights_put_in_the_place_of_others_are_used(rung: str) -> None:
     assert RUNGS[rung](network, x, y, optimizer) == pytest.approx(theirs.loss(x, y), rel=1e-12)
 
 
-def test_a_hosts_array_in_the_place_of_the_weights_is_refused() -> None:
-    network = STAGE.network.Network([3, 2], dtype="float64")
-    network.layers[0].weights = np.zeros((3, 2))
-    with pytest.raises(
-        ValueError, match=r"layer 1, Dense: the layer's weights was replaced by ndarray, expected a C-contiguous"
-    ):
-        network.train_step(np.zeros((1, 3)), [0], STAGE.optimizers.SGD(0.1))
-
-
 def test_nan_in_the_input_reaches_the_loss_on_every_rung() -> None:
     x, y = batch("softmax_cross_entropy", 9, SIZES)
     x[3, 2] = np.nan
@@ -256,13 +247,6 @@ def test_the_slope_of_a_hinge_loss_is_the_same_where_a_score_is_nan(rung: str) -
     theirs = REFERENCE.network.Network(SIZES, loss="hinge", seed=1, dtype="float64")
     RUNGS[rung](ours, x, y, None)
     np.testing.assert_allclose(ours.layers[-1].grad_bias.copy_to_host(), theirs.gradients(x, y)[-1], rtol=1e-12)
-
-
-def test_layers_that_share_memory_are_refused() -> None:
-    network = STAGE.network.Network([4, 4, 4], dtype="float64")
-    network.layers[2].weights = network.layers[0].weights
-    with pytest.raises(ValueError, match="two of the layers' weights, biases and gradients share memory"):
-        network.train_step(np.zeros((2, 4)), [0, 1], STAGE.optimizers.SGD(0.1))
 
 
 @pytest.mark.parametrize("rung", widely(reversed(RUNGS)))

@@ -5,9 +5,8 @@ watching     looks at the file of a task and has it graded when it is saved
 grading      the process that grades: `python -m groundup.studio.course.grading FOLDER TASK`
 lens_pictures
              what the lens says of a kernel whose check of memory fails, with its pictures
-week_text    the page of a week as blocks
-mathematics  the formulas in it
+week_text    the page of a week as HTML
 routes       the page's addresses
-static/      page.html, page.js and page.css; lists.js, verdict.js, matrix.js, detective.js and
-             prose.js are parts of page.js
+static/      page.html, page.js and page.css; lists.js, verdict.js, matrix.js and detective.js
+             are parts of page.js
 """

@@ -92,7 +92,7 @@ def shown(found: Workspace, task: Task) -> dict[str, Any]:
         "shows": task.fault.shows if task.fault else "",
         "kinds": [{"name": name, "meaning": meaning} for name, meaning in KINDS.items()] if task.fault else [],
         "week": {"number": week.number, "title": week.title, "hours": list(week.hours)},
-        "text": week_text.blocks(task.week),
+        "text": week_text.page(task.week),
         "about": about(task),
         "place": place(found, task),
         "source": source(found, task),

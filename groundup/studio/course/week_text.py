@@ -1,37 +1,32 @@
-"""The page of a week as blocks that the page Course draws: Markdown as far as docs/weeks uses it.
+"""The page of a week as HTML that the page Course shows: its Markdown, read by markdown-it.
 
-blocks(week)     [{"kind": "heading", …}, …]; [] where groundup was installed without its documents
+page(week)       the HTML; "" where groundup was installed without its documents
 figure(name)     the file of a figure, None where there is none
 
-A text's spans are ["", text], ["code", text], ["strong", text], ["em", text], ["math", tree] and
-["link", text, address]. Addresses other than of the web are left out: the page is not in the folder of the documents.
+Only links into the web stay links: the page is not in the folder of the documents.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
-from groundup.studio.course.mathematics import tree
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
 from shared.machine.processes import ROOT
 
 WEEKS = ROOT / "docs" / "weeks"
 FIGURES = ROOT / "docs" / "figures"
 
-Block = dict[str, Any]
-
-_SPAN = re.compile(
-    r"(?P<code>`+)(?P<in_code>.+?)(?P=code)"
-    r"|\$(?P<math>[^$]+)\$"
-    r"|\*\*(?P<strong>.+?)\*\*"
-    r"|\*(?P<em>[^*\s][^*]*)\*"
-    r"|\[(?P<text>[^\]]+)\]\((?P<address>[^)\s]+)\)",
-    re.DOTALL,
-)
-_ITEM = re.compile(r"(?P<mark>[-*]|\d+\.) +(?P<text>.*)")
+BEFORE_A_TABLE = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
 
 
 def figure(name: str) -> Path | None:
@@ -40,78 +35,51 @@ def figure(name: str) -> Path | None:
 
 
 @cache
-def blocks(week: int) -> list[Block]:
+def page(week: int) -> str:
     """The page of a week."""
     path = WEEKS / f"week{week:02}.md"
-    return list(_blocks(path.read_text(encoding="utf-8"))) if path.is_file() else []
+    return as_html(path.read_text(encoding="utf-8")) if path.is_file() else ""
 
 
-def _blocks(text: str) -> Iterator[Block]:
-    lines = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL).split("\n")
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        end = at + 1
-        if line.startswith(("```", "$$")):
-            mark = line[:3] if line.startswith("`") else "$$"
-            while end < len(lines) and not lines[end].startswith(mark):
-                end += 1
-            inside = "\n".join(lines[at + 1 : end])
-            yield {"kind": "code", "text": inside} if mark == "```" else {"kind": "math", "tree": tree(inside)}
-            end += 1
-        elif line.startswith("#"):
-            level = len(line) - len(line.lstrip("#"))
-            yield {"kind": "heading", "level": level, "spans": spans(line[level:].strip())}
-        elif line.startswith("|"):
-            while end < len(lines) and lines[end].startswith("|"):
-                end += 1
-            rows = [_cells(each) for each in lines[at:end] if not re.fullmatch(r"[|\s:-]+", each)]
-            yield {"kind": "table", "head": rows[0], "rows": rows[1:]}
-        elif found := re.match(r"!\[(.*?)\]\(.*/([^/]+)\)", line):
-            yield {"kind": "figure", "name": found[2], "text": found[1]}
-        elif _ITEM.match(line):
-            while end < len(lines) and (lines[end].strip() == "" or _ITEM.match(lines[end]) or lines[end][0] == " "):
-                end += 1
-            yield {"kind": "list", "ordered": line[0].isdigit(), "items": list(_items(lines[at:end]))}
-        elif line.strip():
-            while end < len(lines) and lines[end].strip() and not lines[end].startswith(("```", "$$", "#", "|", "![")):
-                end += 1
-            yield {"kind": "paragraph", "spans": spans(" ".join(lines[at:end]))}
-        at = end
+def as_html(text: str) -> str:
+    """Markdown as HTML for the page: without HTML of its own, styles and links to other documents."""
+    tokens = _markdown().parse(re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL))
+    _fit(tokens)
+    return _markdown().renderer.render(tokens, _markdown().options, {})
 
 
-def _items(lines: list[str]) -> Iterator[list[Any]]:
-    text = ""
-    for line in lines:
-        found = _ITEM.match(line)
-        if found and text:
-            yield spans(text)
-            text = ""
-        text = f"{text} {found['text'] if found else line.strip()}".strip()
-    if text:
-        yield spans(text)
+@cache
+def _markdown() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, renderer=_formula)
+    reader.add_render_rule("table_open", lambda *_: BEFORE_A_TABLE)
+    reader.add_render_rule("table_close", lambda *_: "</table></div>")
+    reader.add_render_rule("fence", _code)
+    return reader
 
 
-def _cells(line: str) -> list[Any]:
-    return [spans(cell.strip().replace("\\|", "|")) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+def _code(renderer: RendererHTML, tokens: Sequence[Token], at: int, *given: object) -> str:
+    return f'<pre tabindex="0"><code>{escape(tokens[at].content)}</code></pre>'
 
 
-def spans(text: str) -> list[Any]:
-    """A line of running text in parts."""
-    parts: list[Any] = []
-    end = 0
-    for found in _SPAN.finditer(text):
-        parts.append(["", text[end : found.start()]])
-        end = found.end()
-        if found["code"]:
-            parts.append(["code", found["in_code"].strip()])
-        elif found["math"]:
-            parts.append(["math", tree(found["math"])])
-        elif found["text"]:
-            web = found["address"].startswith(("https://", "http://"))
-            words = found["text"].replace("`", "")
-            parts.append(["link", words, found["address"]] if web else ["em", words])
-        else:
-            parts.append(["strong", found["strong"]] if found["strong"] else ["em", found["em"]])
-    parts.append(["", text[end:]])
-    return [each for each in parts if each[1]]
+def _formula(text: str, options: dict[str, bool]) -> str:
+    return convert(text, display="block" if options["display_mode"] else "inline")
+
+
+def _fit(tokens: Sequence[Token]) -> None:
+    """Change the tokens in place to what the page needs."""
+    is_inside = False
+    for token in tokens:
+        token.attrs.pop("style", None)  # the studio's pages allow none
+        if token.type.startswith("heading"):
+            token.tag = f"h{min(6, int(token.tag[1:]) + 2)}"
+        elif token.type == "th_open":
+            token.attrs["scope"] = "col"
+        elif token.type == "image":
+            name = str(token.attrs["src"]).rpartition("/")[2]
+            token.attrs |= {"src": f"/api/course/figure?name={quote(name)}", "loading": "lazy"}
+        elif token.type == "link_open":
+            is_inside = not str(token.attrs["href"]).startswith(("https://", "http://"))
+            token.attrs |= {"rel": "noopener noreferrer", "target": "_blank"}
+        if token.type.startswith("link") and is_inside:
+            token.tag, token.attrs = "em", {}
+        _fit(token.children or ())

@@ -131,7 +131,7 @@ def checkpoint_of(run: Path) -> Path:
     return run / BEST if (run / BEST).is_file() else run / LAST
 
 
-def _path(runs: Path, name: Any) -> Path:
+def _path(runs: Path, name: object) -> Path:
     """The checkpoint of a network. A name that leads out of the folder, by dots or by a link, is that of no run."""
     if name == DEFAULT:
         return SHIPPED

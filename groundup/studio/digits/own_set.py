@@ -39,7 +39,7 @@ class OwnSet:
         self.folder = home / FOLDER
         self._lock = threading.Lock()
 
-    def add(self, pixels: np.ndarray, label: Any) -> dict[str, Any]:
+    def add(self, pixels: np.ndarray, label: object) -> dict[str, Any]:
         """Add a drawing, uint8 (784,), with the digit that it shows. Returns the set as `about` does.
 
         Raises ValueError for a label that is no digit and for a full set, DataError if the folder holds other files,

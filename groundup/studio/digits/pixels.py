@@ -6,8 +6,6 @@ no server, does the same. Its ink is white on black paper as theirs, or black on
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from shared.data.datasets import FORMS, Form
@@ -15,7 +13,7 @@ from shared.data.datasets import FORMS, Form
 MNIST = FORMS["mnist"]
 
 
-def drawing(pixels: Any, form: Form = MNIST) -> np.ndarray:
+def drawing(pixels: object, form: Form = MNIST) -> np.ndarray:
     """The drawing as uint8 (height * width,). form: of the network's images
 
     Raises ValueError if pixels is no list of so many whole numbers from 0 to 255, or if no pixel has ink.

@@ -54,7 +54,7 @@ class Table:
         self.values: list[Any] = []
         self._numbers: dict[Any, int] = {}
 
-    def number(self, key: Any, value: Any = None) -> int:
+    def number(self, key: object, value: object = None) -> int:
         """The number of a value; key: what it is recognised by."""
         if key not in self._numbers:
             self._numbers[key] = len(self.values)
@@ -218,7 +218,7 @@ def cost(info: ArrayInfo, lanes: Sequence[int], places: Sequence[int]) -> list[i
     return [int(passes), int(ideal)]
 
 
-def value(given: Any) -> Any:
+def value(given: object) -> Any:
     """A value as JSON: a number with six digits, "NaN" and "inf", or a text for anything that is no number."""
     if isinstance(given, bool | np.bool_):
         return bool(given)

@@ -86,5 +86,5 @@ class Opened:
         return walk
 
 
-def _described(given: Any) -> str:
+def _described(given: object) -> str:
     return f"{given.dtype} {given.shape}" if isinstance(given, np.ndarray) else str(value(given))

@@ -66,7 +66,7 @@ def _task(target: Mapping[str, Any]) -> Opened:
     return Opened(launch, lambda file, line: shown_place(assembled, task, file, line))
 
 
-def _extent(name: str, given: Any) -> tuple[int, ...]:
+def _extent(name: str, given: object) -> tuple[int, ...]:
     values = given if isinstance(given, list) else [given]
     return (
         tuple(_numbers(name, values, len(values), 10**9)) if 1 <= len(values) <= 3 else tuple(_numbers(name, [], 1, 1))

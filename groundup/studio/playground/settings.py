@@ -98,7 +98,7 @@ class Settings:
         return same and (self.mistake == zero) == (before.mistake == zero)
 
 
-def _name(setting: str, value: Any, choices: Any) -> str:
+def _name(setting: str, value: object, choices: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{setting}: expected a name, got {value!r}")
     if choices is not None and value not in choices:
@@ -106,21 +106,21 @@ def _name(setting: str, value: Any, choices: Any) -> str:
     return value
 
 
-def _number(setting: str, value: Any, least: float, most: float) -> None:
+def _number(setting: str, value: object, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{setting}: expected a number, got {value!r}")
     if not least <= value <= most:  # nor is NaN, and a whole number may be too large for a float
         raise ValueError(f"{setting}: expected a number from {least:g} to {most:g}, got {value}")
 
 
-def _whole(setting: str, value: Any, least: int, most: int) -> None:
+def _whole(setting: str, value: object, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{setting}: expected a whole number, got {value!r}")
     if not least <= value <= most:
         raise ValueError(f"{setting}: expected a whole number from {least} to {most:,}, got {value:,}")
 
 
-def _layers(values: Any) -> tuple[int, ...]:
+def _layers(values: object) -> tuple[int, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise TypeError(f"layers: expected a list of sizes, got {values!r}")
     if len(values) > MOST_LAYERS:
@@ -130,7 +130,7 @@ def _layers(values: Any) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _points(values: Any) -> tuple[tuple[float, float, int], ...]:
+def _points(values: object) -> tuple[tuple[float, float, int], ...]:
     """The points of a set of one's own, checked: enough for a training and a test part, and of at least two classes."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise TypeError(f"points: expected a list of [x, y, class], got {type(values).__name__}")

@@ -37,7 +37,7 @@ def command(stage: str, notes: Mapping[str, Any], folder: str) -> str:
     return shlex.join([*words, "--run-dir", folder])
 
 
-def _option(name: str, value: Any) -> list[str]:
+def _option(name: str, value: object) -> list[str]:
     option = name.replace("_", "-")
     if value is True:
         return [f"--{option}"]
@@ -46,7 +46,7 @@ def _option(name: str, value: Any) -> list[str]:
     return [] if value is None else [f"--{option}", _word(value)]
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"its checkpoint holds a setting that no option takes: {value!r:.60}")
     return str(value)

@@ -253,7 +253,7 @@ def _time_at(steps: dict[str, Any], step: int) -> float | None:
     return seconds[min(at, len(seconds) - 1)]
 
 
-def finite(value: Any) -> float | None:
+def finite(value: object) -> float | None:
     """A finite number, or None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
         return None

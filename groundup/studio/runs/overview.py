@@ -282,11 +282,11 @@ def _dict(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return _short(value) if isinstance(value, str) else ""
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,7 +237,7 @@ def _of_stage(
 
 
 def _of_torch(
-    torch: Any, form: Form, numbers: _Numbers
+    torch: ModuleType, form: Form, numbers: _Numbers
 ) -> tuple[dict[Key, Callable[[], Any]], dict[Key, Callable[[], Any]]]:
     convolve = torch.nn.functional.conv2d
     own = [torch.from_numpy(each) for each in numbers[:3]]

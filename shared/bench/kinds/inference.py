@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,7 +166,7 @@ def _of_stage(
 
 
 def _of_torch(
-    torch: Any, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], model: str
+    torch: ModuleType, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], model: str
 ) -> dict[int, Callable[[], Any]]:
     own = pytorch.network(torch, parameters, model).eval()
 

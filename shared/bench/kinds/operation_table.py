@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ def _activation(name: str, shape: tuple[int, int], dtype: str) -> Problem:
         output = activate(own_z)
         return {"forward": Call(partial(activate, own_z)), "backward": Call(partial(slope, own_grad, own_z, output))}
 
-    def of_torch(torch: Any) -> dict[str, Call]:
+    def of_torch(torch: ModuleType) -> dict[str, Call]:
         own_z, own_grad = torch.from_numpy(z), torch.from_numpy(grad)
         if name == "identity":  # autograd would hand on the gradient itself
             return {"forward": Call(own_z.clone), "backward": Call(own_grad.clone)}
@@ -146,7 +147,7 @@ def _loss(name: str, shape: tuple[int, int], dtype: str) -> Problem:
         loss, slope = getattr(stage.losses, name), getattr(stage.losses, f"{name}_backward")
         return {"forward": Call(partial(loss, own, y)), "backward": Call(partial(slope, own, y))}
 
-    def of_torch(torch: Any) -> dict[str, Call]:
+    def of_torch(torch: ModuleType) -> dict[str, Call]:
         function = torch.nn.functional
         loss = {
             "mean_squared_error": function.mse_loss,
@@ -174,7 +175,7 @@ def _optimizer(name: str, shape: tuple[int, int], dtype: str) -> Problem:
         optimizer = getattr(stage.optimizers, name)(LEARNING_RATE)
         return {"step": Call(partial(optimizer.step, parameters, gradients), lambda _: parameters)}
 
-    def of_torch(torch: Any) -> dict[str, Call]:
+    def of_torch(torch: ModuleType) -> dict[str, Call]:
         parameter = torch.nn.Parameter(torch.from_numpy(start.copy()))
         parameter.grad = torch.from_numpy(grad)
         kind = getattr(torch.optim, "RMSprop" if name == "RMSProp" else name)
@@ -201,7 +202,7 @@ def _dense(name: str, shape: tuple[int, int], dtype: str) -> Problem:
             ),
         }
 
-    def of_torch(torch: Any) -> dict[str, Call]:
+    def of_torch(torch: ModuleType) -> dict[str, Call]:
         linear = torch.nn.functional.linear
         own_x, own_grad, own_bias = (torch.from_numpy(each) for each in (x, grad, bias))
         own_weights = torch.from_numpy(weights.T.copy())  # torch keeps (out_features, in_features)

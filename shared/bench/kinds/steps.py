@@ -22,7 +22,7 @@ from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.peers import pytorch
 from shared.bench.peers.pytorch_device import Way
-from shared.contract import Stage, load_stage
+from shared.contract import NetworkLike, Stage, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import multiply_adds_of
 
@@ -262,7 +262,7 @@ def _rungs(stage: Stage, case: Case) -> dict[str, Callable[..., float]]:
     return rungs | ({f"{last} {gpu.TF32}": ladder[last]} if rounds else {})
 
 
-def _train_step(network: Any, *arguments: Any) -> float:
+def _train_step(network: NetworkLike, *arguments: Any) -> float:
     return float(network.train_step(*arguments))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from shared.bench.measuring.timing import Name, Sampler
 from shared.bench.peers import pytorch_device
-from shared.contract import Stage, load_part, stage_facts
+from shared.contract import NetworkLike, Stage, load_part, stage_facts
 
 PRECISIONS = ("float32", "float64", "tf32", "bf16", "f16")
 OF_16_BITS = {"bf16": "bfloat16", "f16": "float16"}
@@ -117,7 +117,7 @@ def has_tf32(stage: Stage) -> bool:
     return on_gpu(stage) and "tf32" in load_part(stage.name, "matmul").tensor_precisions()
 
 
-def in_precision(network: Any, way: str) -> Any:
+def in_precision(network: NetworkLike, way: str) -> Any:
     """The network, with TF32 on where the way says so. Else it rounds nothing, whatever GROUNDUP_TENSOR_CORES asks for;
     a network that never rounds is left as it is."""
     if hasattr(network, "precision"):

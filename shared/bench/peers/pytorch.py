@@ -13,6 +13,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def load_torch(threads: int) -> tuple[Any | None, str]:
     return torch, str(torch.__version__)
 
 
-def product(torch: Any, form: str, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+def product(torch: ModuleType, form: str, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Callable[[], object]:
     """A call of torch.mm on the same memory as the arrays. form: nn, tn (a transposed) or nt (b transposed)."""
     left, right, result = (torch.from_numpy(array) for array in (a, b, out))
     left = left.t() if form == "tn" else left
@@ -48,7 +49,7 @@ def product(torch: Any, form: str, a: np.ndarray, b: np.ndarray, out: np.ndarray
     return lambda: torch.mm(left, right, out=result)
 
 
-def network(torch: Any, parameters: Sequence[np.ndarray], model: str = "") -> Any:
+def network(torch: ModuleType, parameters: Sequence[np.ndarray], model: str = "") -> Any:
     """torch.nn.Linear layers with ReLU between, started from copies of [W1, b1, W2, b2, …] of a stage's network.
 
     model: the name of a known network, whose parameters these are
@@ -68,18 +69,18 @@ def network(torch: Any, parameters: Sequence[np.ndarray], model: str = "") -> An
     return torch.nn.Sequential(*layers)
 
 
-def stepper(torch: Any, model: Any, learning_rate: float) -> Callable[[Any, Any], float]:
+def stepper(torch: ModuleType, model: Any, learning_rate: float) -> Callable[[Any, Any], float]:
     """step(x, y) -> the loss before the step: softmax cross-entropy, backward, plain SGD."""
     step = step_of(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
     return lambda x, y: float(step(x, y).item())
 
 
-def step_of(torch: Any, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
+def step_of(torch: ModuleType, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
     """step(x, y) -> the loss before it, as a tensor where the model is: nothing waits for it."""
     return descent(loss_of(torch, model), optimizer)
 
 
-def loss_of(torch: Any, model: Any) -> Callable[[Any, Any], Any]:
+def loss_of(torch: ModuleType, model: Any) -> Callable[[Any, Any], Any]:
     """loss(x, y): softmax cross-entropy of what the model makes of x."""
     loss_function = torch.nn.CrossEntropyLoss()
     return lambda x, y: loss_function(model(x), y)
@@ -107,7 +108,7 @@ class Trained(NamedTuple):
 
 
 def training(
-    torch: Any,
+    torch: ModuleType,
     parameters: Sequence[np.ndarray],
     data: Dataset,
     *,

@@ -11,6 +11,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,14 +59,14 @@ FASTEST_MODEL_WAYS = tuple(way._replace(channels_last=last) for way in FASTEST_D
 CONVOLUTION_WAYS = tuple(Way(False, tf32, last) for tf32 in (False, True) for last in (False, True))
 
 
-def settle(torch: Any, tf32: bool, tuned: bool = True) -> None:
+def settle(torch: ModuleType, tf32: bool, tuned: bool = True) -> None:
     """Let products and convolutions have this precision from now on; tuned: as of a Way."""
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = tuned
 
 
-def in_precision(torch: Any, way: Way, call: Callable[[], Any]) -> Callable[[], Any]:
+def in_precision(torch: ModuleType, way: Way, call: Callable[[], Any]) -> Callable[[], Any]:
     """The call in the precision of that way. Afterwards TF32 is off, so that it changes nothing for anybody else."""
 
     def settled() -> Any:
@@ -77,14 +78,14 @@ def in_precision(torch: Any, way: Way, call: Callable[[], Any]) -> Callable[[], 
     return settled
 
 
-def network(torch: Any, parameters: Sequence[np.ndarray], model: str, way: Way, device: str) -> Any:
+def network(torch: ModuleType, parameters: Sequence[np.ndarray], model: str, way: Way, device: str) -> Any:
     """`pytorch.network` on the device, in the layout of that way."""
     own = pytorch.network(torch, parameters, model).to(device)
     return own.to(memory_format=torch.channels_last) if way.channels_last else own
 
 
 def device_step(
-    torch: Any,
+    torch: ModuleType,
     parameters: Sequence[np.ndarray],
     x: np.ndarray,
     y: np.ndarray,
@@ -107,12 +108,12 @@ def device_step(
     return lambda: float(ready().item())
 
 
-def sgd(torch: Any, model: Any, learning_rate: float, way: Way) -> Any:
+def sgd(torch: ModuleType, model: Any, learning_rate: float, way: Way) -> Any:
     """Plain SGD; without `fused` PyTorch chooses how."""
     return torch.optim.SGD(model.parameters(), lr=learning_rate, fused=True if way.fused else None)
 
 
-def compiled(torch: Any, way: Way, call: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(torch: ModuleType, way: Way, call: Callable[..., Any]) -> Callable[..., Any]:
     """The call by torch.compile for fixed shapes, where the way says so; compiled when it is first called.
 
     What was compiled before is forgotten: PyTorch counts compilations of one function, and after eight gives up. It
@@ -126,7 +127,7 @@ def compiled(torch: Any, way: Way, call: Callable[..., Any]) -> Callable[..., An
 
 
 def predictor(
-    torch: Any,
+    torch: ModuleType,
     parameters: Sequence[np.ndarray],
     images: np.ndarray,
     way: Way = DENSE_WAYS[0],
@@ -147,7 +148,7 @@ def predictor(
 
 
 def convolution(
-    torch: Any,
+    torch: ModuleType,
     arrays: Sequence[np.ndarray],
     stride: tuple[int, int],
     padding: tuple[int, int],
@@ -188,7 +189,7 @@ def made_or_raising(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any
         return fail
 
 
-def captured(torch: Any, step: Callable[[], Any], kept: Sequence[Any]) -> Callable[[], Any]:
+def captured(torch: ModuleType, step: Callable[[], Any], kept: Sequence[Any]) -> Callable[[], Any]:
     """The step as a CUDA graph, as PyTorch's documentation captures one.
 
     step: returns its result on the device, in memory that every replay writes anew
@@ -233,7 +234,7 @@ def without_collection() -> Iterator[None]:
 
 
 def resident_steps(
-    torch: Any,
+    torch: ModuleType,
     parameters: Sequence[np.ndarray],
     images: np.ndarray,
     labels: np.ndarray,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from shared.architectures import Architecture
 from shared.layers import Layer, Shape
 
 
-def network(torch: Any, architecture: Architecture, parameters: Sequence[np.ndarray]) -> Any:
+def network(torch: ModuleType, architecture: Architecture, parameters: Sequence[np.ndarray]) -> Any:
     """A module that takes rows (N, features), as the stages' networks do, or images, and gives (N, classes).
 
     parameters: in the architecture's order; all of one dtype
@@ -29,7 +30,7 @@ def network(torch: Any, architecture: Architecture, parameters: Sequence[np.ndar
 
 
 def _modules(
-    torch: Any, chosen: Sequence[Layer], shape: Shape, architecture: Architecture, block: str, dtype: Any
+    torch: ModuleType, chosen: Sequence[Layer], shape: Shape, architecture: Architecture, block: str, dtype: object
 ) -> Iterator[Any]:
     placed = {each.number: each for each in architecture.placed()}
     for i, layer in enumerate(chosen, start=1):
@@ -41,7 +42,7 @@ def _modules(
         shape = each.output_shape
 
 
-def _module(torch: Any, layer: Layer, shape: Shape, dtype: Any) -> Any:
+def _module(torch: ModuleType, layer: Layer, shape: Shape, dtype: object) -> Any:
     nn = torch.nn
     if isinstance(layer, layers.Conv):
         return nn.Conv2d(
@@ -59,7 +60,7 @@ def _module(torch: Any, layer: Layer, shape: Shape, dtype: Any) -> Any:
     return nn.Dropout(layer.rate) if isinstance(layer, layers.Dropout) else nn.Flatten()
 
 
-def activation(torch: Any, name: str) -> Callable[[Any], Any]:
+def activation(torch: ModuleType, name: str) -> Callable[[Any], Any]:
     """PyTorch's function of this name, whose own settings are those of the stages."""
     if name == "identity":
         return lambda z: z

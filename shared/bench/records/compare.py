@@ -241,7 +241,7 @@ def noise_of(change: Change | None, gap: str = " ") -> str:
     return "" if change is None or change.noise is None else noise_text(change.noise, gap)
 
 
-def fact_text(value: Any) -> str:
+def fact_text(value: object) -> str:
     """A fact about a machine or a run, for people."""
     if value is None:
         return "-"

@@ -39,7 +39,7 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def fault(document: Any, rules: Rule | None = None) -> str | None:
+def fault(document: object, rules: Rule | None = None) -> str | None:
     """What is wrong with a document: 'rows[3].measurement.median: expected a number, got "fast"'; None for nothing.
 
     rules: the schema that the document must keep to, None for the one of `groundup bench`; no rule may hold itself
@@ -48,7 +48,7 @@ def fault(document: Any, rules: Rule | None = None) -> str | None:
     return next(_unusable(document), None) or next(_faults(document, told, ""), None)
 
 
-def environment_fault(facts: Any) -> str | None:
+def environment_fault(facts: object) -> str | None:
     """What is wrong with the facts of a machine in a file of any kind; a fact that is missing is not known there."""
     return next(_unusable(facts), None) or next(_faults(facts, _rules_of_environment(), "environment"), None)
 
@@ -64,7 +64,7 @@ def _rules_of_bench() -> Rule:
     return rules
 
 
-def _without_references(value: Any, named: Mapping[str, Any]) -> Any:
+def _without_references(value: object, named: Mapping[str, Any]) -> Any:
     """A part of a schema with every "$ref" replaced by the rule that it names."""
     if isinstance(value, list):
         return [_without_references(each, named) for each in value]
@@ -75,7 +75,7 @@ def _without_references(value: Any, named: Mapping[str, Any]) -> Any:
     return {name: _without_references(each, named) for name, each in value.items() if name != "$defs"}
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A JSON value for an error's sentence: as JSON, and cut where it is long."""
     try:
         text = json.dumps(value, ensure_ascii=False)
@@ -84,7 +84,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _faults(value: Any, rule: Rule, place: str) -> Iterator[str]:
+def _faults(value: object, rule: Rule, place: str) -> Iterator[str]:
     """Every breach of a rule of the schema in a value and inside of it."""
     if "anyOf" in rule:
         fitting = next((each for each in rule["anyOf"] if _fits(value, each)), None)
@@ -118,7 +118,7 @@ def _faults_of_object(value: Mapping[str, Any], rule: Rule, place: str) -> Itera
             yield from _faults(each, further, f"{inside}{name}")
 
 
-def _fits(value: Any, rule: Rule) -> bool:
+def _fits(value: object, rule: Rule) -> bool:
     """Whether a value is of a type and, where they are listed, among the values that a rule allows."""
     if "const" in rule or "enum" in rule:
         allowed = rule.get("enum", [rule.get("const")])
@@ -127,7 +127,7 @@ def _fits(value: Any, rule: Rule) -> bool:
     return not names or any(_is(value, name) for name in ([names] if isinstance(names, str) else names))
 
 
-def _is(value: Any, name: str) -> bool:
+def _is(value: object, name: str) -> bool:
     if isinstance(value, bool):
         return name == "boolean"
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
@@ -145,11 +145,11 @@ def _wanted(rule: Rule) -> str:
     return " or ".join(_TYPES[name] for name in ([names] if isinstance(names, str) else names))
 
 
-def _told(place: str, wanted: str, value: Any) -> str:
+def _told(place: str, wanted: str, value: object) -> str:
     return f"{place}: expected {wanted}, got {shown(value)}".removeprefix(": ")
 
 
-def _unusable(document: Any) -> Iterator[str]:
+def _unusable(document: object) -> Iterator[str]:
     """Where a document has what JSON can write and a program cannot use: 1e999, which no float holds, and half a
     character, which no file holds. Without recursion: a document may be nested deeper than Python's stack."""
     left: list[Iterator[tuple[str, Any]]] = [iter([("", document)])]

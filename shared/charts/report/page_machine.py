@@ -41,7 +41,7 @@ def machine(results: Results) -> Html:
     return tag("dl", *terms, class_="facts")
 
 
-def fact(name: str, value: Any) -> str:
+def fact(name: str, value: object) -> str:
     """A fact in words; "" if it is not known or does not exist on this machine."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -104,7 +104,7 @@ def named(launches: Launches) -> set[str]:
     A kernel is told by what it says, as on disk: a function that makes kernels may make the same one twice.
     """
     from groundup.compiling.worker import find
-    from groundup.kernels.quick_bench import KNOWN
+    from groundup.kernels.launched import KNOWN
     from stage4_numba_cuda.kernel_fingerprint import fingerprint
 
     known = {

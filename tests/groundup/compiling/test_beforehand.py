@@ -12,9 +12,7 @@ from groundup import bench_plan
 from groundup.compiling import beforehand
 from groundup.compiling.beforehand import DeviceWorker, Kernel, prepare
 from groundup.compiling.check import CompilerMissing
-from groundup.kernels.networks import NETWORKS
-from groundup.kernels.quick_bench import KNOWN, QUICK
-from groundup.kernels.report import CHECK, CORRECTNESS, LADDER, STEPS, TRAINING
+from groundup.kernels.launched import CHECK, KNOWN, QUICK, REPORT
 from shared.bench.running import plan as planning
 from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
 from shared.contract import STAGES
@@ -22,6 +20,7 @@ from shared.machine import processes
 from stage4_numba_cuda.backend import BACKEND
 from tests.wide import WIDE, wide
 
+NETWORKS = ("networks", "network_training")
 QUICK_PLAN = Plan(stages=tuple(STAGES), quick=True)
 SMALL = [Kernel("stage4_numba_cuda.kernels", "dense.add_bias", "T[2] T[1]", dtype) for dtype in ("float32", "float64")]
 
@@ -75,12 +74,12 @@ def test_the_list_of_the_known_networks_is_what_a_rehearsal_launches() -> None:
         assert done.code == 0, done.errors
         for part, names in json.loads(done.output).items():
             found.setdefault(part, set()).update(names)
-    assert found == {part: set(names) for part, names in NETWORKS.items()}
+    assert found == {part: set(REPORT[part]) for part in NETWORKS}
 
 
 def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch)
-    steps, training = ({KNOWN[name][0].kernel for name in NETWORKS[part]} for part in NETWORKS)
+    steps, training = ({KNOWN[name][0].kernel for name in REPORT[part]} for part in NETWORKS)
     for only, expected in ((("inference",), steps), (("training",), training), (("memory",), set())):
         found = beforehand.kernels_of(Plan(tuple(STAGES), only, model="lenet5"))
         assert {kernel.kernel for kernel in found} == expected
@@ -91,7 +90,7 @@ def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pyte
 @pytest.mark.skipif(not WIDE, reason="five rehearsals take minutes: make test-wide has them")
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
 def test_the_lists_of_check_and_report_are_what_a_rehearsal_launches() -> None:
-    parts = {"correctness": CORRECTNESS, "ladder": LADDER, "steps": STEPS, "training": TRAINING, "check": CHECK}
+    parts = {part: names for part, names in REPORT.items() if part not in NETWORKS} | {"check": CHECK}
     found: dict[str, set[str]] = {}
     for multiprocessors in (40, 68, 108, 132, 144):
         command = [sys.executable, "-m", "tests.groundup.compiling.report_rehearsal", str(multiprocessors), *parts]
@@ -103,8 +102,8 @@ def test_the_lists_of_check_and_report_are_what_a_rehearsal_launches() -> None:
 
 
 def test_every_kernel_that_the_report_launches_is_compiled_once() -> None:
-    found = beforehand.of_report([*beforehand.REPORT, "launches"])
-    assert len(found) == len(set(found)) == len({name for names in beforehand.REPORT.values() for name in names})
+    found = beforehand.of_report([*beforehand.OF_THE_REPORT, "launches"])
+    assert len(found) == len(set(found)) == len({name for names in beforehand.OF_THE_REPORT.values() for name in names})
     assert found[0].kernel.startswith("persistent.")  # which takes longest
     steps = set(beforehand.of_report(["steps"]))
     assert set(found[: len(steps)]) == steps  # if the time is short, those of the last parts are left

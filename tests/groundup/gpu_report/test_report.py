@@ -83,7 +83,7 @@ def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
     assert [each[0] for each in asked] == ["device", "compile", "steps", "training", "suite"]
     assert asked[1][asked[1].index("--only") + 1] == "steps,training,suite"
     assert report._parts("launches,suite") == ["device", "launches", "suite"]  # nothing of a catalogue
-    assert set(report.COMPILED) == set(beforehand.REPORT)
+    assert set(report.COMPILED) == set(beforehand.OF_THE_REPORT)
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "nan"])

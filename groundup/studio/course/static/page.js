@@ -5,7 +5,6 @@ import { html, replace } from "/static/common/draw.js";
 import { keys } from "/static/common/keys.js";
 import { detective } from "/static/course/detective.js";
 import { source, tasks } from "/static/course/lists.js";
-import { prose } from "/static/course/prose.js";
 import { sentence, verdict } from "/static/course/verdict.js";
 
 const at = (id) => document.getElementById(id);
@@ -34,12 +33,13 @@ async function open(id) {
   replace(at("source"), source(task.source, 0));
   at("about").textContent = task.about;
   at("about-frame").hidden = !task.about;
-  if (!task.text.length) at("about-frame").open = true; // there is no week's page to read instead
+  if (!task.text) at("about-frame").open = true; // there is no week's page to read instead
   hints(task.hints, task.last);
   replace(at("compared"));
   if (state.week !== task.week.number) {
     state.week = task.week.number;
-    replace(at("text"), task.text.length ? prose(task.text)
+    // The project's own page, in which markdown-it has made text of all markup.
+    replace(at("text"), task.text ? [...new DOMParser().parseFromString(task.text, "text/html").body.childNodes]
       : html("p", {}, "The weeks' pages are in the book, which this installation does not have. The first lines of the file and of the function say what it has to do."));
   }
   detective(at("case"), task, answer);

@@ -87,7 +87,7 @@ def test_python_is_coloured() -> None:
     parts = [part for line in coloured(text, "python") for part in line]
     assert {("name", "f"), ("keyword", "return"), ("number", "2"), ("comment", "# why")} <= set(parts)
     assert ("string", '"""Twice."""') in parts
-    assert ("rule", "cache") in parts
+    assert ("rule", "@cache") in parts
 
 
 @pytest.mark.parametrize("text", ["def f(:\n  (", 'x = """', "    if x:\n  y\n z\n", "\x00", "", "\n\n"])
@@ -101,7 +101,7 @@ def test_c_is_coloured() -> None:
     )
     lines = coloured(text, "c")
     parts = [part for line in lines for part in line]
-    assert {("rule", "#include <math.h>"), ("comment", "/* a"), ("comment", "   b */"), ("name", "relu")} <= set(parts)
+    assert {("rule", "<math.h>"), ("comment", "/* a"), ("comment", "   b */"), ("name", "relu")} <= set(parts)
     assert {("string", "'\"'"), ("string", '"a//b"'), ("number", "1.5e3f"), ("comment", "// why")} <= set(parts)
     assert {("keyword", "void"), ("keyword", "size_t"), ("keyword", "char")} <= set(parts)
     assert "\n".join("".join(text for _, text in line) for line in lines) == text.rstrip("\n")
