@@ -44,7 +44,7 @@ def test_a_weeks_page_has_every_part_in_order_and_a_figure(week: Week) -> None:
     reflect = text.split("## Reflect")[1].split("\n## ")[0]
     assert reflect.count("?") >= 2
     opening = text.split("\n\n")[1]
-    assert "This week you" in opening, "the page opens with its idea"
+    assert "This week" in opening, "the page opens with its idea"
 
 
 @pytest.mark.parametrize("week", course().weeks, ids=lambda week: f"week{week.number}")
