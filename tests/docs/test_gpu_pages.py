@@ -357,13 +357,19 @@ def _sentences() -> Iterator[tuple[str, str]]:
     yield GPU_PAGE, f"a captured kernel that does nothing takes {us(1e6 * empty)} µs"
     # the other pages
     theirs = us(step(SMALL, 64, "PyTorch graph, resident"))
-    compiled = us(step(SMALL, 64, "PyTorch compiled, resident", "fastest_pytorch"))
     readme = "README.md"
     summary = the("training", kind="summary")
-    yield readme, f"| stage 4 on an H200 | {summary['seconds_to_goal']:.4f} s | {summary['seconds'] / 5:.3f} s |"
-    yield readme, f"{resident[64]} µs, {goal:.3g} times as fast as PyTorch's CUDA graph on the same GPU"
-    yield readme, f"PyTorch's takes {compiled} µs, {beside[0]:.3g} times as long as ours in the same run"
-    yield readme, f"LeNet-5's step reaches {against['lenet5']['graph']:.3g} of its speed"
+    tflops, share = product(4096, "float32", "fitted_tile")
+    yield readme, f"multiply matrices at {share:.0f} % of cuBLAS's speed, and a training step takes {resident[64]} µs"
+    tensor_share = max(row["share_of_cublas"] for row in rows("ladder", size=4096, precision="tf32")[1:])
+    yield readme, f"| {us(tflops)} TFLOP/s, {share:.0f} % of cuBLAS | on the tensor cores {100 * tensor_share:.0f} %"
+    yield readme, f"| {resident[64]} µs: {goal:.3g} times as fast as PyTorch's CUDA graph | {beside[0]:.3g} times with"
+    assert goal > times(SMALL, 256, "resident") > times(SMALL, 1024, "resident")
+    yield (
+        readme,
+        f"x and y from the host | {times(SMALL, 64, 'persistent'):.3g} times as fast as PyTorch's graph | slower",
+    )
+    yield readme, f"GPU, LeNet-5, batch 64 | {against['lenet5']['graph']:.3g} times as fast as PyTorch's graph | slower"
     yield "docs/benchmarks/README.md", f"| stage 4 on an H200, data on the GPU | {resident[64]} µs |"
     yield "docs/benchmarks/README.md", f"in a CUDA graph, data on the GPU | {theirs} µs |"
     shares = [product(size, "float32", "fitted_tile")[1] / 100 for size in (1024, 2048)]
