@@ -64,7 +64,7 @@ def test_the_readmes_figures_without_a_gpu_are_the_recorded_ones() -> None:
     )  # fmt: skip
     assert (
         f"| {large['against']['numpy']:.2f} times as fast as NumPy's library | noise "
-        f"{100 * large['against_noise']['numpy']:.0f} %; at 64 by 64 it is {small['against']['numpy']:.2f} times as fast "
+        f"{100 * large['against_noise']['numpy']:.0f} %; at 64 by 64 it is {small['against']['numpy']:.2f} times as"
     ) in readme
     step = next(row for row in rows if (row["kind"], row["dtype"], row["name"], row["variant"])
                 == ("step", "float32", "784-128-10, batch 64", "one_call"))  # fmt: skip

@@ -62,7 +62,8 @@ def test_without_a_gpu_the_learners_kernels_are_estimated(monkeypatch: pytest.Mo
     (note,) = estimated(monkeypatch, 3e-3)
     assert note == (
         "by the lens's estimate, your forward pass on an NVIDIA T4 is about 3,000 times as fast as pure Python's on "
-        "this machine, for 784-512-10 and 256 images; with the naive product it takes 20 times as long, by the same estimate"
+        "this machine, for 784-512-10 and 256 images; with the naive product it takes 20 times as long, by the same "
+        "estimate"
     )
 
 
