@@ -28,4 +28,4 @@ course/           the exercises, their grader and the learner's folder
 studio/           what is better seen than read, in a browser
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

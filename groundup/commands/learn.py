@@ -9,6 +9,7 @@ import typer
 
 from groundup.commands.keyboard import is_interactive
 from groundup.commands.learn_detective import add_commands
+from groundup.commands.learn_grade import grade as grade_many
 from groundup.commands.learn_output import (
     place_of,
     show_difference,
@@ -158,6 +159,7 @@ def check(
 
 
 add_commands(app)
+app.command(name="grade")(grade_many)
 
 
 @app.command()

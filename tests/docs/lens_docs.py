@@ -41,11 +41,11 @@ RUNGS = {
     "register_1d": "a thread with 8 x 8 numbers reads 16 for 64 multiply-adds",
     "register_2d": "four neighbours could be one load of 128 bits",
     "vectorised": "wide loads meet in the same banks: lay the tile out for them",
-    "conflict_free": "loads could travel while the block multiplies",
-    "warp_tiled": "nothing here: what it waits for inside a tile is time, which a lens does not see",
+    "conflict_free": "the block waits for its loads before it multiplies",
+    "warp_tiled": "nothing that a lens counts: it differs from pipelined in time only",
     "pipelined": "a thread with 8 x 16 numbers reads 24 for 128 multiply-adds",
-    "wide_tile": "two blocks for the whole result: a GPU has more multiprocessors than that",
-    "fitted_tile": "smaller tiles read more often: the price of work for every multiprocessor",
+    "wide_tile": "two blocks for the whole result, and a GPU has many more multiprocessors",
+    "fitted_tile": "small tiles give every multiprocessor work, and read each number more often",
 }
 """And where the next one improves: what the numbers of a rung say."""
 

@@ -145,7 +145,7 @@ def test_interrupting_is_exit_code_2(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"], capsys)[:2] == (0, "groundup 0.1.0\n")
+    assert run(["--version"], capsys)[:2] == (0, "groundup 0.2.0\n")
     for arguments in ([], ["--help"], *([name, "--help"] for name in cli.COMMANDS)):
         code, out, _ = run(arguments, capsys)
         assert code == 0

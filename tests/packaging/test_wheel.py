@@ -68,7 +68,7 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
     ("command", "expected"),
     [
         (["python", "-c", "import shared; print(shared.__file__)"], "site-packages"),
-        (["groundup", "--version"], "groundup 0.1.0"),
+        (["groundup", "--version"], "groundup 0.2.0"),
         (["groundup", "--help"], "race"),
         pytest.param(["groundup", "doctor"], "NumPy", marks=wide),
         (["groundup", "learn", "start"], "now: 1.1"),

@@ -3,6 +3,8 @@
 order.py        which task is meant, which is next, and skipping one
 states.py       what has become of each task
 passing.py      grading a task and writing the result down
+class_grading.py
+                grading many learners' folders into one table
 watching.py     grading again whenever a file is saved
 detecting.py    the answer to a detective exercise: line and kind
 hints.py        how far the help with a task goes

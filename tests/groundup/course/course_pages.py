@@ -11,7 +11,7 @@ from pathlib import Path
 from groundup.course.manifest import ROOT, Week, course
 
 ROW = re.compile(r"^\| \d+\.\d+ \|.*\n", re.MULTILINE)
-HOURS = re.compile(r"(?<=^## Hours\n\n)\d+ to \d+", re.MULTILINE)
+HOURS = re.compile(r"(?<=^\*\*)\d+ to \d+(?= hours\*\*)", re.MULTILINE)
 
 
 def page(week: Week) -> Path:

@@ -13,12 +13,13 @@ from tests.groundup.course.course_pages import hours, page, rows, with_rows
 
 PARTS = [
     "What you will be able to do",
-    "Hours",
     "The idea",
     "Exercises",
     "Predict, then measure",
     "Checkpoint",
     "Reflect",
+    "Summary",
+    "Three more exercises",
     "Further reading",
 ]
 
@@ -29,7 +30,7 @@ def test_a_weeks_page_lists_its_exercises_as_the_manifest_has_them(week: Week) -
     assert text.startswith(f"# Week {week.number}: {week.title}\n")
     assert rows(week) in text, "python -m tests.groundup.course.course_pages writes the rows anew"
     assert with_rows(text, week) == text
-    assert f"## Hours\n\n{hours(week)}, " in text
+    assert f"\n\n**{hours(week)} hours**, reading included. " in text
 
 
 @pytest.mark.parametrize("week", course().weeks, ids=lambda week: f"week{week.number}")
@@ -42,6 +43,20 @@ def test_a_weeks_page_has_every_part_in_order_and_a_figure(week: Week) -> None:
     )
     reflect = text.split("## Reflect")[1].split("\n## ")[0]
     assert reflect.count("?") >= 2
+    opening = text.split("\n\n")[1]
+    assert "This week" in opening, "the page opens with its idea"
+
+
+@pytest.mark.parametrize("week", course().weeks, ids=lambda week: f"week{week.number}")
+def test_every_question_of_a_week_has_an_answer_on_a_page_apart(week: Week) -> None:
+    text = page(week).read_text(encoding="utf-8")
+    answers = (ROOT / "docs" / "teaching" / "answers.md").read_text(encoding="utf-8")
+    assert f"../teaching/answers.md#week-{week.number})" in text
+    own = answers.split(f"\n## Week {week.number}\n")[1].split("\n## ")[0]
+    for heading, count in (("Reflect", 2), ("Three more exercises", 3)):
+        asked = re.findall(r"^\d\. ", text.split(f"\n## {heading}\n")[1].split("\n## ")[0], re.MULTILINE)
+        answered = re.findall(r"^\d\. ", own.split(f"**{heading}**")[1].split("\n**")[0], re.MULTILINE)
+        assert len(asked) == len(answered) == count
 
 
 def test_the_last_week_of_each_phase_names_its_checkpoint() -> None:
