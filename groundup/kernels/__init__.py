@@ -7,5 +7,4 @@ quick_bench, networks, report
              of `groundup check` and of the GPU report's other parts
 launching, image_launching
              a way to launch each, by the rooms of stage 4, as in training
-launches     a launch of a program, caught on its way
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.house.source_tree import FLOORS, Import, circles, imports, sources
+from tests.house.source_tree import FLOORS, ROOT, Import, circles, files, imports, module_name, sources
 
 UNDER_BENCH = ("shared", "shared.machine", "shared.data", "shared.training", "shared.checks")
 BENCH = tuple(
@@ -18,7 +18,6 @@ TOOLS = (
     "groundup.gpu_report",
     "groundup.kernels",
     "groundup.compiling",
-    "groundup.lens",
     "groundup.course",
     "groundup.studio",
     "groundup.commands",
@@ -64,7 +63,7 @@ TEXTS = sources()
 
 
 def room_of(module: str) -> str:
-    return max((room for room in MAY_IMPORT if module == room or module.startswith(f"{room}.")), key=len)
+    return max((room for room in MAY_IMPORT if module == room or module.startswith(f"{room}.")), key=len, default="")
 
 
 def forbidden(arrows: list[Import]) -> list[str]:
@@ -90,11 +89,38 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert unexpected_circles(imports(TEXTS)) == []
 
 
+def inside_the_emulator(arrows: list[Import]) -> list[str]:
+    """The imports of the emulator by others that go past its two doors, its `__init__` and its inspection."""
+    doors = ("cuda_emulator", "cuda_emulator.inspection")
+    return [
+        f"{arrow}: expected {' or '.join(doors)}"
+        for arrow in arrows
+        if room_of(arrow.imported) == "cuda_emulator" != room_of(arrow.importer) and arrow.imported not in doors
+    ]
+
+
+def test_others_see_of_the_emulator_only_what_it_shows() -> None:
+    """The tests, too, but for the emulator's own; and the scripts, the examples and what draws the book's figures."""
+    others = {
+        module_name(path): path.read_text(encoding="utf-8")
+        for folder in ("tests", "scripts", "examples", "docs")
+        for path in files(folder)
+        if not path.is_relative_to(ROOT / "tests/cuda_emulator")
+    }
+    assert inside_the_emulator(imports({**TEXTS, **others})) == []
+    planted = {**others, "tests.house.test_maps": "from cuda_emulator.runtime import limits\n"}
+    found = inside_the_emulator(imports({**TEXTS, **planted}))
+    assert found == [
+        "tests.house.test_maps imports cuda_emulator.runtime.limits (line 1): "
+        "expected cuda_emulator or cuda_emulator.inspection"
+    ]
+
+
 @pytest.mark.parametrize(
     ("module", "line"),
     [
         ("cuda_emulator.errors", "import shared.contract"),
-        ("cuda_emulator.runtime.launch", "def f():\n    from groundup.lens import profile"),
+        ("cuda_emulator.runtime.launch", "def f():\n    from groundup.doctor import system"),
         ("stage2_numpy.matmul", "from stage1_pure_python import matmul"),
         ("stage3_c.network", "from groundup.cli import main"),
         ("stage4_numba_cuda.network", "from cuda_emulator import cuda"),
@@ -109,7 +135,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.charts import style",
         ),
         ("shared.charts.drawing.style", "import stage3_c.library as library"),
-        ("groundup.lens.page", "from groundup.commands.lens import lens"),
+        ("cuda_emulator.lens.page", "from groundup.commands.lens import lens"),
         ("groundup.inside", "from stage4_numba_cuda.backend import BACKEND"),
     ],
 )
@@ -125,7 +151,7 @@ def test_a_planted_import_against_the_rules_is_found(module: str, line: str) -> 
     [
         ("stage3_c.dense", "stage3_c.network"),
         ("shared.bench.measuring.rows", "shared.bench.running.session"),
-        ("groundup.lens.profile", "groundup.lens.page"),
+        ("cuda_emulator.lens.profile", "cuda_emulator.lens.page"),
         ("cuda_emulator.settings", "cuda_emulator.namespace"),
     ],
 )
