@@ -12,13 +12,18 @@ options change how kernels are run. docs/emulator.md follows one kernel through 
     runtime/     the host's side of CUDA: launches, device arrays, streams, devices
     stepping/    step mode: Python runs a kernel line by line
     walking/     one block, statement by statement, recorded in order to be shown
+    lens/        what a kernel does to memory: `kernel.profile(...)`, the command `lens`, and the races of check mode
+    words/       numbers, markup and tables as the lens writes them
     namespace    the module `cuda`, and install(), which makes it replace numba.cuda
     intrinsics   the names of `cuda` that work inside a kernel only
     settings     the options and their environment variables
     errors       the error and the warning for a wrong kernel
     poison       the values that fill fresh memory
     trace        the trace of a launch: an event for each access, branch and collective of a thread
-    hooks        the registration of a profiler for `kernel.profile(...)`, and of whom is told what takes long
+    hooks        what the lens and other packages add to the emulator, and who is told what takes long
+    launches     intercepts a launch of a program
+    scripts      runs a script, a module or code as python would, on the emulator
+    inspection   what a grader, a studio or a test may ask of the inside
 """
 
 from .errors import KernelError, KernelWarning

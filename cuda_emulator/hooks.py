@@ -1,6 +1,6 @@
-"""What another package adds to the emulator: a profiler and a detector.
+"""What the lens and other packages add to the emulator.
 
-The emulator records what a kernel does (runtime/tracing.py), and leaves it to another package to explain the record:
+The emulator records what a kernel does (runtime/tracing.py), and leaves it to the lens to explain the record:
 
     a profiler   profiler(kernel, griddim, blockdim, *arguments, sharedmem=0, **options): `kernel.profile(...)` calls it
     progress     progress(what, done, total): is told what takes long, a compilation or a check; total 0: not known,
@@ -13,6 +13,14 @@ A package offers them in two ways. One that offers both registers the detector w
     register_profiler(function), register_detector(function)    when it is imported
     [project.entry-points."cuda_emulator.profilers"]            in its pyproject.toml: found without an import
     NAME = "package.module:function"
+
+What the lens cannot know, another package may give it, by a function without arguments that is an entry point of
+"cuda_emulator.hooks" and calls register(...):
+
+    registers       registers(kernel, types, capability): Registers, of a compiler for GPUs; raises RegistersUnknown
+    named_kernel    named_kernel(name, size, dtype): the Launch of a kernel that goes by a name of that package
+    import_advice   import_advice(folder, error): a sentence about a script's ImportError; "" if there is none
+    command         the name of the command that hints to the lens should use
 """
 
 from __future__ import annotations
@@ -20,9 +28,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 ENTRY_POINTS = "cuda_emulator.profilers"
+EXTENSIONS = "cuda_emulator.hooks"
 
 
 @dataclass(frozen=True)
@@ -68,11 +78,35 @@ class Detection:
         return self.blocks == self.grid_blocks and not self.cut and not self.unjudged
 
 
+@dataclass(frozen=True)
+class Registers:
+    """What a compiler for GPUs says of a kernel. registers: of a thread; spills, stack: bytes of a thread"""
+
+    registers: int
+    spills: int = 0
+    stack: int = 0
+
+
+class RegistersUnknown(Exception):
+    """The number of registers is unknown; the message has the reason, and what to install if that helps."""
+
+
+@dataclass
+class Extensions:
+    """What other packages have registered; the fields are described at the top of this file."""
+
+    registers: Callable[[Any, tuple[Any, ...], tuple[int, int]], Any] | None = None
+    named_kernel: Callable[[str, tuple[int, int, int], str], Any] | None = None
+    import_advice: Callable[[Path, ImportError], str] | None = None
+    command: str = "cuda-emulator"
+
+
 Profiler = Callable[..., Any]
 Detector = Callable[[Any, tuple[int, int, int], tuple[int, int, int], Sequence[Any], int, int], Detection]
 
 Progress = Callable[[str, int, int], None]
 
+_extensions: Extensions | None = None
 _progress: Progress | None = None
 _profiler: Profiler | None = None
 _detector: Detector | None = None
@@ -117,3 +151,19 @@ def find_detector() -> Detector | None:
     if _detector is None:
         find_profiler()
     return _detector
+
+
+def register(**fields: Any) -> None:
+    """Set some fields of Extensions."""
+    for name, value in fields.items():
+        setattr(extensions(), name, value)
+
+
+def extensions() -> Extensions:
+    """What other packages have registered. At the first call the installed ones are asked."""
+    global _extensions
+    if _extensions is None:
+        _extensions = Extensions()
+        for entry_point in entry_points(group=EXTENSIONS):
+            entry_point.load()()
+    return _extensions

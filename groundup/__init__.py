@@ -19,11 +19,9 @@ look, inside, inside_layers
 trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it
-scripts           runs a learner's script with kernels on the emulator
 gpu_report/       everything that is to be known of stage 4 on a GPU, in one command and one file
 kernels/          the catalogue of the project's own CUDA kernels
 compiling/        every kernel through a GPU's compiler, without a GPU
-lens/             what a kernel does to memory
 course/           the exercises, their grader and the learner's folder
 studio/           what is better seen than read, in a browser
 """

@@ -11,7 +11,8 @@ dropout        dropout masks: the same on every floor
 plain_arrays   numbers as callers have them, as NumPy arrays that lose nothing on the way
 windows        how often a window fits into an image; what is said when it does not
 numbers        numbers as text: every time, size, factor and percentage that is printed
-text, terminal text from files and names made safe to show; the console that shows it
+text, console, terminal
+               text from files and names made safe to show; the console and the tables that show it
 countdown      how far long work has come: its share, and the time left
 markup         HTML and style sheets: every page is built with it
 data/          data sets and batches

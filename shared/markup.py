@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from html import escape as _escape
 
-from shared.text import printable
+from .text import printable
 
 Palette = Mapping[str, tuple[str, str]]
 """Name of a colour -> what it is on a light and on a dark screen."""
@@ -41,7 +41,7 @@ def join(*children: str) -> Html:
 
 
 def escape(text: str) -> str:
-    """The text as markup shows it: no character of it is markup, and none does anything (shared/text.py)."""
+    """The text as markup shows it: no character of it is markup, and none does anything (text.py)."""
     return _escape(printable(text))
 
 

@@ -4,7 +4,7 @@ A terminal obeys control characters: an escape sequence in a run's name could cl
 or hide a line. Some others reverse the order of what is read, or are forbidden in XML. `printable` shows each of them
 as what it is, such as \\u001b. That is also how JSON writes them, so a JSON document stays the same document.
 
-Rich's markup and matplotlib's `$…$` are switched off where consoles and figures are made: shared/terminal.py and
+Rich's markup and matplotlib's `$…$` are switched off where consoles and figures are made: console.py and
 shared/charts/drawing/style.py.
 """
 

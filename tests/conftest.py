@@ -20,7 +20,7 @@ settings.load_profile("groundup")
 
 SLOW = (
     *("browser", "docs", "packaging", "promises", "house"),
-    *("groundup/doctor", "groundup/lens", "groundup/course", "groundup/commands"),
+    *("groundup/doctor", "cuda_emulator/lens", "groundup/course", "groundup/commands"),
     *("shared/bench", "shared/charts", "cuda_emulator/kernels"),
 )
 """Folders whose tests compile many kernels or draw many figures, or do not depend on Python's version: the further

@@ -63,7 +63,7 @@ class Kernel(Facts):
         self._looks: dict[Any, int] = {}
         self.most_shared = limits.SHARED_BYTES
         code = function.__code__
-        self._names = code.co_varnames[: code.co_argcount]
+        self.parameters = code.co_varnames[: code.co_argcount]
         bounds = self.targetoptions.get("launch_bounds")
         self._most_threads = bounds[0] if isinstance(bounds, tuple) else bounds
         functools.update_wrapper(self, function)
@@ -90,7 +90,7 @@ class Kernel(Facts):
             self._frozen.add(types)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.py_func.__name__}({', '.join(self._names)})>"
+        return f"<kernel {self.py_func.__name__}({', '.join(self.parameters)})>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -174,7 +174,7 @@ class Kernel(Facts):
                 from .looking import looking
 
                 shape = (grid, block, dynamic_bytes)
-                checked = CheckedLaunch(self.py_func, ready, arguments.values, self._names, *shape, settings.seed)
+                checked = CheckedLaunch(self.py_func, ready, arguments.values, self.parameters, *shape, settings.seed)
                 check_launch(checked, looking(self, grid, block, arguments.values, dynamic_bytes))
             else:
                 launch(ready, arguments.values, grid, block, dynamic_bytes, settings.cores)
@@ -200,14 +200,18 @@ class Kernel(Facts):
 
     def _arguments(self, given: tuple[Any, ...]) -> Arguments:
         name = self.py_func.__name__
-        missing = len(self._names) - len(given)
+        missing = len(self.parameters) - len(given)
         defaults = self.py_func.__defaults__ or ()
         if not 0 <= missing <= len(defaults):
-            of = f"{len(self._names) - len(defaults)} to {len(self._names)}" if defaults else str(len(self._names))
-            raise launch_error(f"{name} takes {of} arguments ({', '.join(self._names)}), got {len(given)}", name)
+            of = (
+                f"{len(self.parameters) - len(defaults)} to {len(self.parameters)}"
+                if defaults
+                else str(len(self.parameters))
+            )
+            raise launch_error(f"{name} takes {of} arguments ({', '.join(self.parameters)}), got {len(given)}", name)
         if missing:
             given = (*given, *defaults[-missing:])
-        arguments = Arguments(given, self._names, name)
+        arguments = Arguments(given, self.parameters, name)
         if self.signatures:
             self._fit(arguments, name)
         return arguments
@@ -219,14 +223,14 @@ class Kernel(Facts):
             try:
                 values = [
                     fitting(value, wanted, parameter, name)
-                    for value, wanted, parameter in zip(arguments.values, signature, self._names, strict=True)
+                    for value, wanted, parameter in zip(arguments.values, signature, self.parameters, strict=True)
                 ]
             except TypeError as refusal:
                 refusals.append(refusal)
                 continue
             arguments.values = values
             arguments.types = tuple(
-                type_of(value, parameter, name) for value, parameter in zip(values, self._names, strict=True)
+                type_of(value, parameter, name) for value, parameter in zip(values, self.parameters, strict=True)
             )
             return
         if len(refusals) == 1:

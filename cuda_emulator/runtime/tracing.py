@@ -60,7 +60,7 @@ def trace_launch(
     compiled = kernel.traced(given.types, accesses_only)
     if configured.sharedmem:
         limits.shared_memory(compiled.shared_bytes, configured.sharedmem, kernel.__name__, kernel.most_shared)
-    copies = Copies(arguments, given.values, kernel._names)
+    copies = Copies(arguments, given.values, kernel.parameters)
     chosen = chosen_blocks(blocks, grid)
     run: Run
     if compiled.cooperative:
@@ -73,7 +73,7 @@ def trace_launch(
             if len(done) == 1 or blocks is not None:
                 raise too_large(kernel.__name__, run, done, most_events)
             done = done[: len(done) // 2]
-            copies = Copies(arguments, given.values, kernel._names)
+            copies = Copies(arguments, given.values, kernel.parameters)
             run = RunTogether(compiled, plain, grid, block, configured.sharedmem, most_events)
             fault = run.all_events(copies.values, done, kernel.source)
     else:
@@ -96,7 +96,7 @@ def trace_launch(
         operations=run.operations(),
         own_accesses=run.own_accesses(),
         argument_types=[str(kind) for kind in given.types],
-        arguments=[(name, described(value)) for name, value in zip(kernel._names, given.values, strict=True)],
+        arguments=[(name, described(value)) for name, value in zip(kernel.parameters, given.values, strict=True)],
         device_functions=[
             (each.filename, each.first_line, each.text.rstrip("\n").split("\n")) for each in called(kernel.source)
         ],

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numba
@@ -27,6 +27,7 @@ from ..compiler.reading.nested import NestedFunction, nested_functions
 from ..compiler.reading.signatures import by_position
 from ..compiler.reading.source import FunctionSource, own_nodes
 from ..intrinsics import COLLECTIVES, GRID_BARRIER, LOADS, NOT_SUPPORTED, STORES, not_supported
+from .step_namespace import Thread
 from .step_numbers import OPERATORS
 
 CUDA, NUMBERS, FUNCTION = "__cuda__", "__numbers__", "__function__"
@@ -340,3 +341,10 @@ def _at(new: Any, old: ast.AST) -> Any:
         if isinstance(part, ast.expr | ast.stmt) and (part is not new) and not hasattr(part, "end_lineno"):
             ast.copy_location(part, old)
     return new
+
+
+def running_thread(frame: FrameType | None) -> tuple[FrameType, Thread] | None:
+    """The innermost frame of a kernel's or device function's own lines around a frame, and the thread that runs it."""
+    while frame is not None and CUDA not in frame.f_globals:
+        frame = frame.f_back
+    return None if frame is None else (frame, frame.f_globals[CUDA].running)

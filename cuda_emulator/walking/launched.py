@@ -43,11 +43,11 @@ class Launched:
 
     def fresh(self) -> list[Any]:
         """The arguments, with arrays that are copies."""
-        return Copies(self._given, self._values, self.kernel._names).values
+        return Copies(self._given, self._values, self.kernel.parameters).values
 
     def values(self) -> dict[str, Any]:
         """{parameter: its value}, the arrays as they are before the launch."""
-        return dict(zip(self.kernel._names, self._values, strict=True))
+        return dict(zip(self.kernel.parameters, self._values, strict=True))
 
     def walk(
         self,
@@ -64,5 +64,5 @@ class Launched:
         if not 0 <= number < self.blocks:
             raise ValueError(f"block: expected a number from 0 to {self.blocks - 1}, got {number}")
         kernel, shape = self.kernel, (self.grid, self.block)
-        block = Block(kernel.source, kernel._names, *shape, number, self.dynamic_bytes, kernel.most_shared)
+        block = Block(kernel.source, kernel.parameters, *shape, number, self.dynamic_bytes, kernel.most_shared)
         return walk_block(block, self.fresh(), removed=removed, groups=groups, watched=watched, most=most)

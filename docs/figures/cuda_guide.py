@@ -113,7 +113,7 @@ def divergence() -> Figure:
 
 def roofline() -> Figure:
     """What an H100 could make of each rung of the matmul ladder, by its data sheet and the lens's flops per byte."""
-    from groundup.lens.devices import device
+    from cuda_emulator.inspection import device
 
     page = (HERE.parent / "lens.md").read_text(encoding="utf-8")
     found = re.findall(r"^\| (\w+) \| [\d.]+ \| [\d.-]+ \| [^|]+ \| ([\d.]+) \|", page, re.MULTILINE)
@@ -148,7 +148,7 @@ def roofline() -> Figure:
 
 def occupancy() -> Figure:
     """How much of a multiprocessor is filled, against the shared memory that a block takes."""
-    from groundup.compiling.occupancy import occupancy as filled
+    from cuda_emulator.inspection import occupancy as filled
 
     drawn = figure(3.0)
     axes = drawn.add_axes((0.115, 0.18, 0.86, 0.68), facecolor=GROUND)

@@ -4,7 +4,7 @@
     python docs/figures/draw.py roofline    those with this in their name
 
 Numbers in a figure are computed here, by the project's own code, or come from the data sheets in
-groundup/lens/devices.py. style.py has what the figures have in common; each other file has those of one subject.
+cuda_emulator/lens/devices.py. style.py has what the figures have in common; each other file has those of one subject.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def house() -> Figure:
     drawn, axes = canvas(6.1 + UP)
 
     storey(axes, 4.86 + UP, 1.14, SKY, "groundup", "the program, and the tools around the floors")
-    row(axes, 5.3 + UP, ("commands", "course", "lens", "compiling", "kernels", "doctor"))
-    text(axes, LEFT + 0.12, 5.07 + UP, "studio    gpu_report    cli    race    inside    live", QUIET, 9, ha="left")
+    row(axes, 5.3 + UP, ("commands", "course", "studio", "compiling", "kernels", "doctor"))
+    text(axes, LEFT + 0.12, 5.07 + UP, "gpu_report    cli    race    inside    live", QUIET, 9, ha="left")
 
     storey(axes, 2.86 + UP, 1.66, MINT, "shared", "feeds, trains, compares and times the floors")
     row(axes, 3.84 + UP, ("charts", "bench"))

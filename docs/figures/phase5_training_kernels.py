@@ -146,7 +146,7 @@ def column_block() -> Figure:
 
 def launches() -> dict[str, list[str]]:
     """Rung -> the names of the kernels that a step of 784-128-10 launches, in order. Launches are noted, not run."""
-    from cuda_emulator.runtime.dispatcher import Configured
+    from cuda_emulator.inspection import Configured
     from stage4_numba_cuda.network import STEP_LADDER, Network
     from stage4_numba_cuda.optimizers import SGD
 

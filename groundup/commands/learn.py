@@ -246,13 +246,15 @@ def lens(
       groundup learn lens 9.1
       groundup learn lens 11.3 --html tiled.html
     """
+    from cuda_emulator.inspection import show
+    from groundup.compiling.emulator_hooks import emulator_for_stage_4
     from groundup.course.learners_lens import look  # here, because only this command traces a kernel in this process
-    from groundup.lens.command import emulator_for_stage_4, show
 
     workspace = locate(context.obj, course())
     with emulator_for_stage_4():
         profile = look(workspace, order.chosen_task(workspace, task), device)
-    show([profile], html, as_json_)
+    if show([profile], html, as_json_):
+        raise typer.Exit(1)
 
 
 @app.command(name="solution")

@@ -58,7 +58,8 @@ def lens(
       groundup lens kernels.py:scale --blocks 8
       groundup lens kernels.py:scale --args "x=float32[1000] y=float32[1000]" --grid 4 --block 256
     """
-    from groundup.lens import command
+    from cuda_emulator.inspection import lens_command as command
+    from groundup.compiling.emulator_hooks import emulator_for_stage_4
 
     if args is None and (grid or block or sharedmem):
         raise ValueError(f"{'--grid' if grid else '--block' if block else '--sharedmem'} belongs to --args")
@@ -71,12 +72,15 @@ def lens(
         block=command.extent("block", block),
         sharedmem=sharedmem,
     )
-    command.run_lens(
-        [target] if second is None else [target, second],
-        wanted,
-        blocks=command.blocks_to_trace(blocks),
-        device=device,
-        html=html,
-        json=as_json_,
-        source=source,
-    )
+    with emulator_for_stage_4():
+        code = command.run_lens(
+            [target] if second is None else [target, second],
+            wanted,
+            blocks=command.blocks_to_trace(blocks),
+            device=device,
+            html=html,
+            json=as_json_,
+            source=source,
+        )
+    if code:
+        raise typer.Exit(code)

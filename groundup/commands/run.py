@@ -49,8 +49,7 @@ def run(
     """
     # Imported here, because the emulator's imports take longer than most commands.
     import cuda_emulator as emulator
-    from cuda_emulator.runtime import check_report
-    from groundup.scripts import ScriptFailed, require_script, run_script, with_lines_as_notes
+    from cuda_emulator.inspection import ScriptFailed, check_report, require_script, run_script, with_lines_as_notes
 
     chosen = emulator.current()
     settings = emulator.Settings(

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from cuda_emulator.inspection import LIMITS, Occupancy, occupancy
 from groundup.compiling.log import Usage
-from groundup.compiling.occupancy import LIMITS, Occupancy, occupancy
 from groundup.compiling.sass import HotLoop
 from groundup.kernels.entries import DTYPES, NO_DTYPE, Capability, Entry
 from shared.machine import processes

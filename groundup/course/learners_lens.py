@@ -9,18 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cuda_emulator.compiler.functions import DeviceFunction
-from cuda_emulator.runtime.dispatcher import Kernel
-from cuda_emulator.runtime.tracing import trace_launch
-from cuda_emulator.trace import Trace
+from cuda_emulator.inspection import DeviceFunction, Kernel, Launch, Profile, Trace, profile_of_trace, trace_launch
+from cuda_emulator.inspection import device as device_named
 from groundup.course import assembly, grading
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task
-from groundup.kernels.launches import Launch
-from groundup.lens.devices import device as device_named
-from groundup.lens.profile import Profile
-from groundup.lens.profiling import profile_of_trace
 from shared.contract import STAGES
 
 

@@ -5,5 +5,4 @@ catalogue    every kernel with the types it is compiled for, its block and its b
 launched     those that `groundup bench`, `groundup check` and the GPU report launch on a GPU, from launched.json
 launching, image_launching
              a way to launch each, by the rooms of stage 4, as in training
-launches     a launch of a program, caught on its way
 """

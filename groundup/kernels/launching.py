@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from cuda_emulator.inspection import Launch, catch
 from groundup.kernels.image_launching import OF_IMAGES
-from groundup.kernels.launches import Launch, catch
 from shared.contract import load_part
 from shared.names import DTYPES, LABEL_LOSSES, LOSSES
 

@@ -14,8 +14,8 @@ import subprocess
 
 import pytest
 
-from groundup.lens import page
-from tests.groundup.lens import lens_profiles as made
+from cuda_emulator.inspection import page
+from tests.cuda_emulator.lens import lens_profiles as made
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from cuda_emulator import KernelError, cuda, hooks, options, register_progress
-from groundup.lens import profile
-from groundup.lens.detecting import detect
+from cuda_emulator.lens import profile
+from cuda_emulator.lens.detecting import detect
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 

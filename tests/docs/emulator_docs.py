@@ -21,15 +21,22 @@ from typing import Any
 from numba import types
 
 from cuda_emulator import KernelWarning, install, options, uninstall
-from cuda_emulator.compiler.analysis.infer import variable_types
-from cuda_emulator.compiler.analysis.regions import CollectiveCall, Region, Regions
-from cuda_emulator.compiler.analysis.uniformity import Uniformity
-from cuda_emulator.compiler.analysis.webs import split_webs
-from cuda_emulator.compiler.compile import DeviceFunctions, generate
-from cuda_emulator.compiler.reading.normalise import normalise
-from cuda_emulator.compiler.trees import Collective, copied
-from cuda_emulator.compiler.unit import Unit
-from cuda_emulator.compiler.writing.thread_code import Sites, Variant
+from cuda_emulator.inspection import (
+    Collective,
+    CollectiveCall,
+    DeviceFunctions,
+    Region,
+    Regions,
+    Sites,
+    Uniformity,
+    Unit,
+    Variant,
+    copied,
+    generate,
+    normalise,
+    split_webs,
+    variable_types,
+)
 from tests.docs import emulator_docs_kernels as small
 
 ROOT = Path(__file__).resolve().parents[2]

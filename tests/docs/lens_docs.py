@@ -17,12 +17,17 @@ from typing import Any
 if __name__ == "__main__":
     os.environ["GROUNDUP_CUDA"] = "emulator"
 
-from groundup.lens import Profile, profile
-from groundup.lens.annotations import annotate
-from groundup.lens.devices import DEVICES
-from groundup.lens.pictures import access_map, bank_map
-from groundup.lens.svg import standalone
-from groundup.lens.targets import Wanted, launch_of
+from cuda_emulator.inspection import (
+    DEVICES,
+    Profile,
+    Wanted,
+    access_map,
+    annotate,
+    bank_map,
+    launch_of,
+    profile,
+    standalone,
+)
 from shared.numbers import plural
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,10 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from cuda_emulator import KernelError, hooks, options
-from cuda_emulator.settings import WORDS, Settings
-from cuda_emulator.stepping import step
-from groundup.lens.detecting import detect
+from cuda_emulator import KernelError, Settings, options
+from cuda_emulator.inspection import WORDS, detect, hooks, step
 from tests.docs import emulator_docs
 from tests.docs import emulator_docs_kernels as small
 from tests.wide import wide

@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
+from cuda_emulator.inspection import checks
 from groundup.commands.lens import lens
-from groundup.lens import checks
 from stage4_numba_cuda.backend import BACKEND
 from tests.docs import lens_docs
 from tests.wide import wide

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundup import own_packages, scripts
+from cuda_emulator.inspection import ScriptFailed, run_script
+from groundup import own_packages
 from groundup.compiling.check import CompilerMissing
 from groundup.compiling.check import Worker as Compiler
 from groundup.course.judging.examination import Examiner
@@ -155,11 +156,11 @@ def test_a_script_that_groundup_runs_is_told_that_ours_hides_its_package(line: s
     script = tmp_path / "script.py"
     script.write_text(line)
     with pytest.raises(ValueError, match=r"is a package of groundup, which hides the \w+ beside the script"):
-        scripts.run_script(script)
+        run_script(script)
 
 
 def test_any_other_missing_module_is_the_scripts_own_affair(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import shared.mine")
-    with pytest.raises(scripts.ScriptFailed):
-        scripts.run_script(script)
+    with pytest.raises(ScriptFailed):
+        run_script(script)

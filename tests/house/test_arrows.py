@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.house.source_tree import FLOORS, Import, circles, imports, sources
+from tests.house.source_tree import FLOORS, ROOT, Import, circles, files, imports, module_name, sources
 
 UNDER_BENCH = ("shared", "shared.machine", "shared.data", "shared.training", "shared.checks")
 BENCH = tuple(
@@ -18,7 +18,6 @@ TOOLS = (
     "groundup.gpu_report",
     "groundup.kernels",
     "groundup.compiling",
-    "groundup.lens",
     "groundup.course",
     "groundup.studio",
     "groundup.commands",
@@ -64,7 +63,7 @@ TEXTS = sources()
 
 
 def room_of(module: str) -> str:
-    return max((room for room in MAY_IMPORT if module == room or module.startswith(f"{room}.")), key=len)
+    return max((room for room in MAY_IMPORT if module == room or module.startswith(f"{room}.")), key=len, default="")
 
 
 def forbidden(arrows: list[Import]) -> list[str]:
@@ -90,6 +89,33 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert unexpected_circles(imports(TEXTS)) == []
 
 
+def inside_the_emulator(arrows: list[Import]) -> list[str]:
+    """The imports of the emulator by others that go past its two doors, its `__init__` and its inspection."""
+    doors = ("cuda_emulator", "cuda_emulator.inspection")
+    return [
+        f"{arrow}: expected {' or '.join(doors)}"
+        for arrow in arrows
+        if room_of(arrow.imported) == "cuda_emulator" != room_of(arrow.importer) and arrow.imported not in doors
+    ]
+
+
+def test_others_see_of_the_emulator_only_what_it_shows() -> None:
+    """The tests, too, but for the emulator's own; and the scripts, the examples and what draws the book's figures."""
+    others = {
+        module_name(path): path.read_text(encoding="utf-8")
+        for folder in ("tests", "scripts", "examples", "docs")
+        for path in files(folder)
+        if not path.is_relative_to(ROOT / "tests/cuda_emulator")
+    }
+    assert inside_the_emulator(imports({**TEXTS, **others})) == []
+    planted = {**others, "tests.house.test_maps": "from cuda_emulator.runtime import limits\n"}
+    found = inside_the_emulator(imports({**TEXTS, **planted}))
+    assert found == [
+        "tests.house.test_maps imports cuda_emulator.runtime.limits (line 1): "
+        "expected cuda_emulator or cuda_emulator.inspection"
+    ]
+
+
 @pytest.mark.parametrize(
     ("module", "line"),
     [
@@ -102,6 +128,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
             "shared.bench.measuring.timing",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.charts import style",
         ),
+        ("cuda_emulator.lens.page", "from groundup.commands.lens import lens"),
     ],
 )
 def test_a_planted_import_against_the_rules_is_found(module: str, line: str) -> None:

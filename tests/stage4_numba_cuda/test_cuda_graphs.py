@@ -45,7 +45,7 @@ class Recorder:
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    from cuda_emulator.runtime import devicearray, dispatcher
+    from cuda_emulator.inspection import devicearray, dispatcher
 
     recorder = Recorder()
 

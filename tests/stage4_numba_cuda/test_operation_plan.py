@@ -183,7 +183,7 @@ def test_everything_of_a_replayed_step_is_launched_on_its_stream(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A launch on another stream would be missing in the graph."""
-    from cuda_emulator.runtime import dispatcher
+    from cuda_emulator.inspection import dispatcher
 
     made, optimizer = network.Network(FORM, seed=1, dtype="float64"), optimizers.SGD(0.1, momentum=0.9)
     streams: list[Any] = []
@@ -234,7 +234,7 @@ def test_replayed_outputs_are_those_that_are_launched(recorder: Recorder, name: 
 def test_an_optimizer_moves_all_parameters_in_one_launch_as_it_would_one_by_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cuda_emulator.runtime import dispatcher
+    from cuda_emulator.inspection import dispatcher
 
     launched: list[str] = []
     configure = dispatcher.Kernel.configure

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_emulator import hooks, options
-from cuda_emulator.runtime import limits
-from groundup.lens import detecting
+from cuda_emulator import options
+from cuda_emulator.inspection import detecting, hooks, limits
 from shared.architectures import mlp
 from shared.contract import Stage, load_stage
 from shared.data.batches import as_targets, batch_order

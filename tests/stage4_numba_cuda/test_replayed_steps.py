@@ -24,7 +24,7 @@ __all__ = ["pytestmark", "recorder"]
 @pytest.fixture
 def counted(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """What a step does from now on: copies, each on the step's stream or not, waits for a stream, and look-ups."""
-    from cuda_emulator.runtime import devicearray, streams
+    from cuda_emulator.inspection import devicearray, streams
 
     found: Counter[str] = Counter()
 

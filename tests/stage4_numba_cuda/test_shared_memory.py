@@ -9,7 +9,7 @@ import pytest
 from numba import types
 
 from cuda_emulator import KernelError, options
-from cuda_emulator.runtime.tracing import trace_launch
+from cuda_emulator.inspection import trace_launch
 from stage4_numba_cuda import shared_memory
 from stage4_numba_cuda.arrays import to_host
 from stage4_numba_cuda.backend import BACKEND, cuda

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from cuda_emulator import KernelError, options
-from cuda_emulator.runtime.limits import MOST_SHARED_BYTES, SHARED_BYTES
-from groundup.compiling.occupancy import LIMITS, occupancy
+from cuda_emulator.inspection import LIMITS, MOST_SHARED_BYTES, SHARED_BYTES, occupancy
 from groundup.kernels.catalogue import CATALOGUE
 from shared.checks.rungs import compare_rounded
 from stage4_numba_cuda import matmul as products

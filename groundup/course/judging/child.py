@@ -162,7 +162,7 @@ def _of_a_kernel(error: BaseException) -> str:
     alone: with Numba it takes longer to load than all the rest."""
     if "cuda_emulator.errors" not in sys.modules:
         return ""
-    from cuda_emulator.errors import KernelError
+    from cuda_emulator import KernelError
 
     return error.sentence if isinstance(error, KernelError) else ""
 

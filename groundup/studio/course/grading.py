@@ -49,10 +49,10 @@ def concerns_memory(task: Task, verdict: Verdict) -> bool:
 
 def lens(workspace: Workspace, task: Task, line: int) -> dict[str, Any]:
     """What the lens says of the learner's kernel, the verdict's line first; or why it can say nothing."""
-    from cuda_emulator.errors import KernelError  # here, because a verdict that is no kernel's need not wait for it
+    from cuda_emulator import KernelError  # here, because a verdict that is no kernel's need not wait for it
+    from cuda_emulator.inspection import DEFAULT_DEVICE as DEFAULT
+    from groundup.compiling.emulator_hooks import emulator_for_stage_4
     from groundup.course.learners_lens import look  # and because stage 4 may not be imported before
-    from groundup.lens.command import emulator_for_stage_4
-    from groundup.lens.devices import DEFAULT
     from groundup.studio.course import lens_pictures
 
     try:

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundup.lens.findings import findings, headline, on_lines
-from groundup.lens.pictures import access_map, bank_map
-from groundup.lens.profile import Access, Profile
-from groundup.lens.svg import standalone
-from groundup.lens.verdicts import global_verdict, shared_verdict
+from cuda_emulator.inspection import (
+    Profile,
+    access_map,
+    bank_map,
+    findings,
+    global_verdict,
+    headline,
+    on_lines,
+    shared_verdict,
+    standalone,
+)
+from cuda_emulator.inspection import ProfileAccess as Access
 
 MOST = 4
 """Pictures, the costliest accesses first."""

@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.walking.record import Access, ArrayInfo, Step, Walk
-from groundup.lens.costs import count_passes, count_sectors
+from cuda_emulator.inspection import Access, ArrayInfo, Step, Walk, count_passes, count_sectors
 from shared.machine.processes import ROOT
 
 WARP = 32

@@ -16,7 +16,7 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
     name = options.get("walk") or DEFAULT
     if name not in WALKS:
         raise ValueError(f"walk: expected one of {', '.join(WALKS)}, got {name!r}")
-    from groundup.lens.command import emulator_for_stage_4  # here, because it takes a second
+    from groundup.compiling.emulator_hooks import emulator_for_stage_4  # here, because it takes a second
 
     with emulator_for_stage_4():
         return book_walk(name)

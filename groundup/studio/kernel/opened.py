@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.walking.interleaving import find_race
-from cuda_emulator.walking.launched import Launched
-from cuda_emulator.walking.record import Walk
-from groundup.kernels.launches import Launch
+from cuda_emulator.inspection import Launch, Launched, Walk, find_race
 from groundup.studio.kernel.document import WARP, Place, as_it_is, document, value
 from groundup.studio.kernel.racing import race_document
 
@@ -55,9 +52,7 @@ class Opened:
 
     def verdicts(self) -> dict[str, Any]:
         """The lens's notes on each line: {"lines": [[file, line, level, text]], "summary": sentences}."""
-        from groundup.lens.annotations import annotate
-        from groundup.lens.findings import findings
-        from groundup.lens.profiling import profile
+        from cuda_emulator.inspection import annotate, findings, profile
 
         launch = self.launch
         found = profile(launch.kernel, launch.grid, launch.block, *launch.arguments, sharedmem=launch.sharedmem)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_emulator.walking.history import Touch
-from cuda_emulator.walking.interleaving import NoRace, Race
-from cuda_emulator.walking.record import Walk
+from cuda_emulator.inspection import NoRace, Race, Touch, Walk
 from groundup.studio.kernel.document import WARP, Place, as_it_is, document, value
 from shared.numbers import plural
 

@@ -44,7 +44,7 @@ def _project(target: Mapping[str, Any]) -> Opened:
 
 
 def _script(target: Mapping[str, Any]) -> Opened:
-    from groundup.lens.targets import Wanted, launch_of
+    from cuda_emulator.inspection import Wanted, launch_of
 
     wanted = Wanted(number=_numbers("number", [target.get("number", 1)], 1, 10**6)[0])
     if target.get("args"):

@@ -15,8 +15,8 @@ import threading
 import traceback
 from typing import Any
 
-from cuda_emulator.errors import KernelError
-from groundup.scripts import ScriptFailed
+from cuda_emulator import KernelError
+from cuda_emulator.inspection import ScriptFailed
 from shared.contract import StageUnavailable
 from shared.machine import processes
 

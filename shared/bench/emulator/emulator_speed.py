@@ -171,7 +171,7 @@ def simulate(size: int) -> list[float]:
 def get_ready(size: int) -> dict[str, float]:
     """In a new process, after the imports: seconds of Numba's own start, then until a kernel has run."""
     from cuda_emulator import cuda
-    from cuda_emulator.compiler.compile import compile_kernel  # noqa: F401 - or the first launch would import it
+    from cuda_emulator.inspection import compile_kernel  # noqa: F401 - or the first launch would import it
 
     module = kernels()
     product = Product(cuda, module.tiled_matmul(16), size, 16)

@@ -16,11 +16,11 @@ import pytest
 from numba import float32, int64
 
 from cuda_emulator import KernelError, KernelWarning, cuda, hooks, options
+from cuda_emulator.lens import detecting
+from cuda_emulator.lens.findings import findings
 from cuda_emulator.runtime import check_report, limits
 from cuda_emulator.runtime.check import next_order
 from cuda_emulator.runtime.tracing import trace_launch
-from groundup.lens import detecting
-from groundup.lens.findings import findings
 from tests.wide import widely
 
 BLOCKS, THREADS, STEPS = 5, 8, 6

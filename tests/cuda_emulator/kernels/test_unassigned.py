@@ -27,7 +27,7 @@ def check(kernel: Any, *arguments: Any) -> None:
     with options(check=True):
         given = kernel._arguments(arguments)
         ready = kernel._get_ready(given.types, current())
-        check_launch(CheckedLaunch(kernel.py_func, ready, given.values, kernel._names, (1, 1, 1), (BLOCK, 1, 1)))
+        check_launch(CheckedLaunch(kernel.py_func, ready, given.values, kernel.parameters, (1, 1, 1), (BLOCK, 1, 1)))
 
 
 def checked_refusal(kernel: Any, *arguments: Any, at: str, written_in: Any = None) -> str:

@@ -35,7 +35,7 @@ def test_walking_through_all_blocks_gives_what_numpy_gives(name: str) -> None:
         values = launched.fresh()
         for number in range(launched.blocks):
             shape = launched.grid, launched.block, number, launched.dynamic_bytes
-            walk = walk_block(Block(example.kernel.source, example.kernel._names, *shape), values, watched=range(0))
+            walk = walk_block(Block(example.kernel.source, example.kernel.parameters, *shape), values, watched=range(0))
             assert (walk.fault, walk.cut) == ("", False)
         check(launch, tuple(values), example.tolerance, f"{name} at size {size}")
 
@@ -245,7 +245,7 @@ def test_an_access_is_named_as_the_source_has_it() -> None:
     launched = Launched(indices_that_are_computed, (1,), (4,), values, 0)
     shape = launched.grid, launched.block, 0, 0
     kernel = indices_that_are_computed
-    walk = walk_block(Block(kernel.source, kernel._names, *shape), launched.fresh(), watched=range(4))
+    walk = walk_block(Block(kernel.source, kernel.parameters, *shape), launched.fresh(), watched=range(4))
     assert walk.fault == ""
     texts = {walk.marks[access.mark].text for step in walk.steps for access in step.accesses}
     assert texts == {

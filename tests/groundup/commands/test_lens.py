@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuda_emulator.inspection import blocks_to_trace, extent, sizes
 from groundup import cli
 from groundup.kernels.catalogue import CATALOGUE
-from groundup.lens.command import blocks_to_trace, extent, sizes
 from stage4_numba_cuda.backend import BACKEND
 from tests.wide import WIDE, wide, widely
 
@@ -196,7 +196,7 @@ def test_every_kernel_that_the_compile_check_knows_has_a_launch_here(of_tensor_c
     for name in (*rungs, "softmax_warp", "sums.total_by_tree", "hinge_backward", "adam", "gather_labels"):
         launch = project_launch(name, (64, 32, 32))
         assert launch.name == launch.kernel.py_func.__name__ or name in RUNGS
-        assert len(launch.arguments) == len(launch.kernel._names)
+        assert len(launch.arguments) == len(launch.kernel.parameters)
 
 
 @ours

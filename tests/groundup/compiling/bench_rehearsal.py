@@ -67,7 +67,7 @@ def no_child(*arguments: Any, **more: Any) -> Any:
 
 def note_launches(launches: Launches) -> None:
     """Note kernel and types of arguments of every launch, and launch nothing."""
-    from cuda_emulator.runtime.dispatcher import Kernel
+    from cuda_emulator.inspection import Kernel
 
     def noted(kernel: Any, grid: Any, block: Any, dynamic_bytes: int, arguments: tuple[Any, ...]) -> None:
         launches[kernel, tuple(map(type_of, arguments))] = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cuda_emulator.inspection import LIMITS, occupancy
 from groundup.compiling.log import Usage, float64_lines, read_log
-from groundup.compiling.occupancy import LIMITS, occupancy
 from groundup.compiling.sass import HotLoop, hot_loop
 from groundup.kernels.entries import Capability
 

@@ -12,7 +12,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the kernels that stage 4 launches from now on. Skips where they are not the emulator's."""
     if BACKEND.name != "emulator":
         pytest.skip("notes the launches of the emulator")
-    from cuda_emulator.runtime.dispatcher import Kernel
+    from cuda_emulator.inspection import Kernel
 
     names: set[str] = set()
     run = Kernel.run

@@ -107,7 +107,7 @@ def test_every_rung_on_tensor_cores_is_checked_on_a_gpu(monkeypatch: pytest.Monk
 @wide  # the emulator takes seconds to compile the kernels with register tiles
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="a GPU launches them anyway")
 def test_large_batches_are_checked_with_the_kernels_that_a_gpu_takes_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuda_emulator.runtime.dispatcher import Kernel
+    from cuda_emulator.inspection import Kernel
     from stage4_numba_cuda import tile_choice
 
     launched: list[Any] = []

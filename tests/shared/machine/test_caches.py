@@ -7,7 +7,7 @@ from pathlib import Path
 import pooch
 import pytest
 
-from cuda_emulator.compiler import cache
+from cuda_emulator.inspection import cache
 from shared.machine import caches
 
 

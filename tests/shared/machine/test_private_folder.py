@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import cuda_emulator.compiler.private_folder
-from cuda_emulator.compiler import machine_code
+from cuda_emulator.inspection import machine_code
+from cuda_emulator.inspection import private_folder as emulators_own
 from shared.machine import caches, private_folder
 from shared.machine.atomic import write_atomically
 from stage3_c import build
@@ -30,7 +30,7 @@ def _asked_anew():
 
 
 def test_the_emulator_has_the_same_file():
-    ours, its = private_folder.__file__, cuda_emulator.compiler.private_folder.__file__
+    ours, its = private_folder.__file__, emulators_own.__file__
     assert Path(ours).read_text(encoding="utf-8") == Path(its).read_text(encoding="utf-8")
 
 

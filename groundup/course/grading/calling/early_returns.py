@@ -15,11 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from cuda_emulator.errors import KernelError
-from cuda_emulator.intrinsics import BARRIERS, SHUFFLES
-from cuda_emulator.stepping import step
-from cuda_emulator.stepping.step_namespace import Thread
-from cuda_emulator.stepping.step_warps import WARP, members
+from cuda_emulator import KernelError
+from cuda_emulator.inspection import BARRIERS, SHUFFLES, WARP, Thread, members, step
 from groundup.course.checks.check import Tally
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, backend, filled, last_launch

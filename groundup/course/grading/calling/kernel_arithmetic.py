@@ -22,11 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.compiler.reading.names import constant, look_up
-from cuda_emulator.compiler.reading.source import FunctionSource
-from cuda_emulator.runtime import tracing
-from cuda_emulator.stepping import step, step_numbers, step_rewrite
-from cuda_emulator.stepping.step_rewrite import device_source
+from cuda_emulator.inspection import (
+    FunctionSource,
+    constant,
+    device_source,
+    look_up,
+    step,
+    step_numbers,
+    step_rewrite,
+    tracing,
+)
 from groundup.course.checks.check import Tally
 from groundup.course.grading.calling.kernel_causes import function_at, is_assembled, learners_line, record_of
 from groundup.course.grading.calling.kernel_launches import Launch, backend, filled, of_the_project, threads
@@ -201,7 +206,7 @@ def literal_variable(kernel: Any, given: Sequence[Any]) -> Operation | None:
     """
     floats = {
         name
-        for name, value in zip(kernel._names, given, strict=True)
+        for name, value in zip(kernel.parameters, given, strict=True)
         if isinstance(value, np.ndarray) and value.dtype.kind == "f"
     }
     for source in (kernel.source, *tracing.called(kernel.source)):

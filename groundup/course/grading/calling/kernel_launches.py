@@ -35,10 +35,8 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.compiler.functions import DeviceFunction
-from cuda_emulator.errors import KernelError
-from cuda_emulator.runtime import tracing
-from cuda_emulator.runtime.dispatcher import Kernel
+from cuda_emulator import KernelError
+from cuda_emulator.inspection import DeviceFunction, Kernel, tracing
 from groundup.course.checks.check import Wrong
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_causes import (
@@ -238,7 +236,7 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
     try:
         configured = kernel.configure(launch.grid, launch.block)
         prepared = kernel._arguments(tuple(given))
-        copies = tracing.Copies(given, prepared.values, kernel._names)
+        copies = tracing.Copies(given, prepared.values, kernel.parameters)
         compiled = kernel.traced(prepared.types)
         _single_numbers(compiled.facts["TRACE"]["not_traced"])
         run = tracing.Run(compiled, configured.griddim, configured.blockdim, 0, MOST_EVENTS)

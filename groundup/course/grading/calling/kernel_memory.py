@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.runtime import tracing
-from cuda_emulator.trace import Trace
+from cuda_emulator.inspection import Trace, analysis, checks, tracing
 from groundup.course.checks.check import Tally
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_causes import NO_GUARD, is_assembled, learners_line
@@ -35,7 +34,6 @@ from groundup.course.grading.calling.kernel_launches import (
     of_the_project,
 )
 from groundup.course.grading.calling.shared_work import Work, share_work, touched
-from groundup.lens import analysis, checks
 from shared.numbers import plural
 
 OF_THE_BLOCK = "cuda.syncthreads() waits for all threads of the block; cuda.syncwarp() waits for those of a warp only"
@@ -86,7 +84,7 @@ def what_race(profile: Any) -> str:
 class Budget:
     """A question to the lens about memory.
 
-    ask: takes groundup.lens.checks and a profile, and returns a Finding; cause: why a Finding may not pass
+    ask: takes cuda_emulator.lens.checks and a profile, and returns a Finding; cause: why a Finding may not pass
     """
 
     ask: Callable[[Any, Any], Any]
@@ -104,7 +102,7 @@ def coalesced(place: int | None = None, cause: str = "", at_least: float = 0.9) 
 
 
 def reads(place: int, times: int, cause: str, per: str = "block", count: str = "threads") -> Budget:
-    """An element of the argument at that place is loaded at most this often; see groundup.lens.checks.reads_at_most."""
+    """An element of the argument at that place is loaded at most this often; see reads_at_most of the lens's checks."""
     return Budget(
         lambda checks, profile: checks.reads_at_most(profile, argument_name(profile, place), times, per, count), cause
     )

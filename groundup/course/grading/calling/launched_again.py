@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.runtime import tracing
-from cuda_emulator.stepping import step
+from cuda_emulator.inspection import step, tracing
 from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.results import outputs

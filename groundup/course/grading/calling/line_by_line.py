@@ -25,10 +25,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 import cuda_emulator as emulator
-from cuda_emulator.compiler.reading.names import cuda_path
-from cuda_emulator.errors import KernelError
-from cuda_emulator.runtime import tracing
-from cuda_emulator.stepping import step, step_rewrite
+from cuda_emulator import KernelError
+from cuda_emulator.inspection import cuda_path, running_thread, step, step_rewrite, tracing
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.calling.kernel_causes import explained, own_line
 from groundup.course.grading.calling.kernel_launches import (
@@ -122,12 +120,9 @@ class Followed(np.ndarray):
     def _note(self, stores: bool, index: Any) -> None:
         if self.touches is None:
             return
-        name = step_rewrite.CUDA
-        frame: Any = sys._getframe(2)
-        while frame is not None and name not in frame.f_globals:  # up to the kernel's own line
-            frame = frame.f_back
-        if frame is not None:
-            thread = frame.f_globals[name].running
+        running = running_thread(sys._getframe(2))
+        if running is not None:
+            frame, thread = running
             parts = index if isinstance(index, tuple) else (index,)
             if any(part is None or part is ... or isinstance(part, slice) for part in parts):
                 what = "a thread reaches several elements at once"
@@ -277,7 +272,7 @@ def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[st
     """(name, touches) of every argument, one thread after the other; a number is never touched."""
     found: list[tuple[str, list[Touch]]] = []
     watched: list[Any] = []
-    for name, value in zip(kernel._names, given, strict=True):
+    for name, value in zip(kernel.parameters, given, strict=True):
         found.append((name, []))
         if isinstance(value, np.ndarray):
             value = value.view(Followed)

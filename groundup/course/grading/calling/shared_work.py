@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.trace import Trace
+from cuda_emulator.inspection import KINDS, Trace, find_places
 from groundup.course.checks.check import Tally
 from groundup.course.grading.calling.kernel_causes import is_assembled
 from groundup.course.grading.calling.kernel_launches import ONE_THREAD
-from groundup.lens.memories import KINDS, find_places
 from shared.numbers import plural
 
 

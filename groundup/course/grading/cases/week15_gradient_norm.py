@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cuda_emulator.inspection import analyse
 from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.grading.calling.kernel_launches import Both, Launch, as_float, filled, launched, random
@@ -13,7 +14,6 @@ from groundup.course.grading.calling.kernel_memory import ask_profile, coalesced
 from groundup.course.grading.calling.programs import kernel_of, no_plain_writes_of_several_blocks
 from groundup.course.grading.calling.shared_work import Work, share_work, touched
 from groundup.course.grading.cases.both import both
-from groundup.lens.analysis import analyse
 
 THREADS = 64
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.errors import KernelError
+from cuda_emulator import KernelError
 from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.kernel_causes import explained
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, module, random

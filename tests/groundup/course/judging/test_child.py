@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_emulator.errors import KernelError
+from cuda_emulator import KernelError
 from groundup.course import assembly, learners_stage
 from groundup.course.assembly import Assembly
 from groundup.course.checks.check import Check, Wrong

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from cuda_emulator import cuda
-from groundup.kernels.launches import Launch
-from groundup.lens.profiling import profile
+from cuda_emulator.inspection import Launch, profile
 from groundup.studio.kernel.document import document, packed, value
 from groundup.studio.kernel.opened import Opened
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from cuda_emulator import options
-from cuda_emulator.walking.launched import Launched
-from cuda_emulator.walking.walk import Block, walk_block
+from cuda_emulator.inspection import Block, Launched, walk_block
 from groundup.studio.kernel import embedded
 from groundup.studio.kernel.choices import PROJECT, Choice
 from groundup.studio.kernel.walks import WALKS
@@ -53,7 +52,7 @@ def test_the_kernels_that_the_page_offers_give_what_they_give_when_they_are_laun
     walked, run = launched.fresh(), launched.fresh()
     for number in range(launched.blocks):
         shape = launched.grid, launched.block, number, launched.dynamic_bytes
-        walk = walk_block(Block(launch.kernel.source, launch.kernel._names, *shape), walked, watched=range(0))
+        walk = walk_block(Block(launch.kernel.source, launch.kernel.parameters, *shape), walked, watched=range(0))
         assert (walk.fault, walk.cut) == ("", False)
     with options(threads=1):
         launch.kernel[launched.grid, launched.block, 0, launched.dynamic_bytes](*run)
@@ -111,5 +110,7 @@ def test_no_text_of_a_walk_through_a_kernel_of_the_project_is_of_the_rewritten_s
         launch = project_launch(choice.name, choice.size)
         launched = Launched(launch.kernel, launch.grid, launch.block, launch.arguments, launch.sharedmem)
         shape = launched.grid, launched.block, 0, launched.dynamic_bytes
-        walk = walk_block(Block(launch.kernel.source, launch.kernel._names, *shape), launched.fresh(), watched=range(0))
+        walk = walk_block(
+            Block(launch.kernel.source, launch.kernel.parameters, *shape), launched.fresh(), watched=range(0)
+        )
         assert [mark.text for mark in walk.marks if "__" in mark.text] == [], choice.name

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import float32
 
-from cuda_emulator.namespace import cuda
+from cuda_emulator import cuda
 from groundup.course.grading.calling.early_returns import LANES_LEFT, NO_EARLY_RETURN, who_left
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend
 

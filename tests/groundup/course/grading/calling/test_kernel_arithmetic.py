@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import float64
 
-from cuda_emulator.namespace import cuda
+from cuda_emulator import cuda
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, counted, only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, random

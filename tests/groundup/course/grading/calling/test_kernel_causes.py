@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_emulator.namespace import cuda
+from cuda_emulator import cuda
 from groundup.course.checks.check import Wrong
 from groundup.course.grading.calling import kernel_causes
 from groundup.course.grading.calling.kernel_launches import Both, Launch, Out, backend, launched
