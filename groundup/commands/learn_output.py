@@ -95,6 +95,12 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
         say(f"next: {following.id} {following.title}\n      {place_of(workspace, following)}")
 
 
+def show_watched(workspace: Workspace, task: Task, line: str, stay: bool) -> None:
+    """What a watch without a terminal waits for, after each grading. line: about other tasks, as `followed` has it"""
+    what = place_of(workspace, task) if stay else "your files"
+    say(f"{line}\n" * bool(line) + f"watching {what}, now for {task.id}; Ctrl-C ends it\n")
+
+
 def show_passing(task: Task, verdict: Verdict) -> None:
     """Whether a task passes, on one line."""
     passes = ("passes", "green") if verdict.passed else ("does not pass", "yellow")
