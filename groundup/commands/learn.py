@@ -260,6 +260,31 @@ def lens(
     show([profile], html, as_json_)
 
 
+@app.command()
+def debug(context: typer.Context, task: TaskName = None) -> None:
+    """Write the call that fails as a script, and say how it runs in a debugger.
+
+    The script lies in the folder debug, and calls your function with the numbers of the check that fails. It stops in
+    Python's debugger; in C, in gdb; a kernel runs line by line on the emulator.
+
+    Exit code: 0 if there is a script, 1 if there is no call that fails.
+
+    \b
+    Examples:
+      groundup learn debug 1.2
+    """
+    from groundup.course.rules.debugging import debug as write_script
+
+    if (task or "").startswith("checkpoint"):
+        raise ValueError("debug: a checkpoint names the function that is wrong; name the task of that function")
+    workspace = locate(context.obj, course())
+    script, told = write_script(workspace, order.chosen_task(workspace, task))
+    if script is None:
+        say(told)
+        raise typer.Exit(1)
+    say(f"{script}: the call that fails\n\n  {told}\n")
+
+
 @app.command(name="solution")
 def show_solution(
     context: typer.Context,
