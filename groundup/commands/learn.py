@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,7 @@ from groundup.course.learner.project_files import CASES
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules import checkpoints, order, resetting
+from groundup.course.rules import style as style_of
 from groundup.course.rules.hints import take_hint
 from groundup.course.rules.passing import grade, grade_again
 from groundup.course.rules.solutions import difference, open_solution
@@ -50,6 +52,9 @@ from shared.terminal import say
 TaskName = Annotated[str | None, typer.Argument(help="Such as 1.2, or a function's name.", show_default="the current")]
 
 TaskNames = Annotated[list[str] | None, typer.Argument(help="As 1.2, or functions' names.", show_default="the current")]
+StyleRemark = Annotated[
+    bool, typer.Option("--style/--no-style", help=f"One remark on style after a pass; {style_of.VARIABLE}=off, too.")
+]
 
 app = typer.Typer(
     name="learn",
@@ -129,6 +134,7 @@ def check(
     tasks: TaskNames = None,
     all_: Annotated[bool, typer.Option("--all", help="Grade every task that you have begun.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    style: StyleRemark = True,
 ) -> None:
     """Grade a task, or several, and show the first check that fails.
 
@@ -141,6 +147,7 @@ def check(
       groundup learn check --all
     """
     workspace = locate(context.obj, course())
+    _set_style(style)
     if all_ and tasks:
         raise ValueError(f"check: name a task or give --all, not both; got {' '.join(tasks)} and --all")
     every = [*course().tasks, *course().cases]
@@ -170,6 +177,7 @@ def watch(
     task: TaskName = None,
     once: Annotated[bool, typer.Option("--once", help="Grade once and end, as check does.")] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Grade this task alone, and stay with it after a pass.")] = False,
+    style: StyleRemark = True,
 ) -> None:
     """Grade whatever you save.
 
@@ -185,6 +193,7 @@ def watch(
       groundup learn watch
       groundup learn watch 6.4 --stay
     """
+    _set_style(style)
     workspace = locate(context.obj, course())
     current = order.chosen_task(workspace, task)
     try:
@@ -445,3 +454,9 @@ def _graded(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:
     graded = grade(workspace, task)
     show_graded(graded, workspace, task)
     return graded.verdict
+
+
+def _set_style(wanted: bool) -> None:
+    """Turn the remark off, also for the checks that a watch starts as processes of their own."""
+    if not wanted:
+        os.environ[style_of.VARIABLE] = "off"

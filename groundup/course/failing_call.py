@@ -208,7 +208,7 @@ class Calls:
             assert frame.f_back is not None
             frame = frame.f_back
             expected = frame.f_locals.get("value", frame.f_locals.get("expected"))
-            if isinstance(expected, np.ndarray | float):
+            if isinstance(expected, np.ndarray | float | list):
                 got = frame.f_locals.get("given", frame.f_locals.get("got"))
                 case = [call for call in self.last if call.number >= self._case]
                 return [*(call for call in case if _is_same(call.result, got)), last][0], expected
