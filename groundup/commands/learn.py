@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from groundup.commands.learn_output import (
     show_status,
     show_task,
     show_verdict,
+    show_watched,
     show_where,
 )
 from groundup.commands.learn_watch import watch as watch_on_terminal
@@ -39,6 +41,7 @@ from groundup.course.learner.project_files import CASES
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules import checkpoints, order, resetting
+from groundup.course.rules import style as style_of
 from groundup.course.rules.hints import take_hint
 from groundup.course.rules.passing import grade, grade_again
 from groundup.course.rules.solutions import difference, open_solution
@@ -48,6 +51,11 @@ from shared.machine.results import as_json
 from shared.terminal import say
 
 TaskName = Annotated[str | None, typer.Argument(help="Such as 1.2, or a function's name.", show_default="the current")]
+
+TaskNames = Annotated[list[str] | None, typer.Argument(help="As 1.2, or functions' names.", show_default="the current")]
+StyleRemark = Annotated[
+    bool, typer.Option("--style/--no-style", help=f"One remark on style after a pass; {style_of.VARIABLE}=off, too.")
+]
 
 app = typer.Typer(
     name="learn",
@@ -72,7 +80,7 @@ def learn(
     Examples:
       groundup learn start          make your folder, with a stub for every exercise
       groundup learn check          grade the task you are at
-      groundup learn watch          grade it again whenever you save
+      groundup learn watch          grade whatever you save
       groundup learn hint           an idea; again: a plan; again: nearly the code
       groundup learn status --all   every task
     """
@@ -124,11 +132,12 @@ def start(
 @app.command()
 def check(
     context: typer.Context,
-    task: TaskName = None,
+    tasks: TaskNames = None,
     all_: Annotated[bool, typer.Option("--all", help="Grade every task that you have begun.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    style: StyleRemark = True,
 ) -> None:
-    """Grade a task, and show the first check that fails.
+    """Grade a task, or several, and show the first check that fails.
 
     Exit code: 0 if all graded tasks pass, 1 if one does not.
 
@@ -139,12 +148,14 @@ def check(
       groundup learn check --all
     """
     workspace = locate(context.obj, course())
-    if all_ and task is not None:
-        raise ValueError(f"check: name a task or give --all, not both; got {task} and --all")
+    _set_style(style)
+    if all_ and tasks:
+        raise ValueError(f"check: name a task or give --all, not both; got {' '.join(tasks)} and --all")
     every = [*course().tasks, *course().cases]
-    tasks = [each for each in every if begun(workspace, each)] if all_ else [order.chosen_task(workspace, task)]
+    named = [course().task(each) for each in tasks or []] or [order.chosen_task(workspace, None)]
+    chosen = [each for each in every if begun(workspace, each)] if all_ else named
     current = workspace.record.current
-    verdicts = {each.id: _graded(workspace, each, quiet=as_json_) for each in tasks}
+    verdicts = {each.id: _graded(workspace, each, quiet=as_json_) for each in chosen}
     if all_:
         workspace.record.current = current
         workspace.save()
@@ -153,7 +164,7 @@ def check(
         say(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": told}), nl=False)
     elif all_:
         passed = sum(verdict.passed for verdict in verdicts.values())
-        say(f"{passed} of {len(tasks)} written tasks pass" if tasks else "no task has been written yet")
+        say(f"{passed} of {len(chosen)} written tasks pass" if chosen else "no task has been written yet")
     if not all(verdict.passed for verdict in verdicts.values()):
         raise typer.Exit(1)
 
@@ -167,20 +178,24 @@ def watch(
     context: typer.Context,
     task: TaskName = None,
     once: Annotated[bool, typer.Option("--once", help="Grade once and end, as check does.")] = False,
+    stay: Annotated[bool, typer.Option("--stay", help="Grade this task alone, and stay with it after a pass.")] = False,
+    style: StyleRemark = True,
 ) -> None:
-    """Grade a task whenever its file is saved.
+    """Grade whatever you save.
+
+    It begins with the current task, or the one that you name. Then it grades each exercise that a save has changed, in
+    whichever file; after a pass it goes on to the next task.
 
     On a terminal there are keys for a hint, the next task, the list of all tasks, your editor ($VISUAL or $EDITOR), and
-    to quit. Saving again cancels the check that runs.
-
-    If the output goes into a file or a pipe, there are no keys: after a pass the command watches the next task, and
+    to quit. Saving again cancels the check that runs. If the output goes into a file or a pipe, there are no keys, and
     Ctrl-C ends it.
 
     \b
     Examples:
       groundup learn watch
-      groundup learn watch 6.4
+      groundup learn watch 6.4 --stay
     """
+    _set_style(style)
     workspace = locate(context.obj, course())
     current = order.chosen_task(workspace, task)
     try:
@@ -188,7 +203,7 @@ def watch(
             workspace.text(current.file)  # a file that is missing is an error before anything is shown
             raise typer.Exit(0 if _graded(workspace, current).passed else 1)
         if is_interactive():
-            watch_on_terminal(workspace, current)
+            watch_on_terminal(workspace, current, stay)
             say("not watching any more")
             return
         watch_files(
@@ -196,7 +211,8 @@ def watch(
             current,
             grade=lambda each: _graded(workspace, each),
             unreadable=typer.echo,
-            waiting=lambda each: say(f"watching {place_of(workspace, each)} for {each.id}; Ctrl-C ends it\n"),
+            waiting=lambda each, line: show_watched(workspace, each, line, stay),
+            stay=stay,
         )
     except KeyboardInterrupt:
         say("not watching any more")
@@ -255,6 +271,31 @@ def lens(
         profile = look(workspace, order.chosen_task(workspace, task), device)
     if show([profile], html, as_json_):
         raise typer.Exit(1)
+
+
+@app.command()
+def debug(context: typer.Context, task: TaskName = None) -> None:
+    """Write the call that fails as a script, and say how it runs in a debugger.
+
+    The script lies in the folder debug, and calls your function with the numbers of the check that fails. It stops in
+    Python's debugger; in C, in gdb; a kernel runs line by line on the emulator.
+
+    Exit code: 0 if there is a script, 1 if there is no call that fails.
+
+    \b
+    Examples:
+      groundup learn debug 1.2
+    """
+    from groundup.course.rules.debugging import debug as write_script
+
+    if (task or "").startswith("checkpoint"):
+        raise ValueError("debug: a checkpoint names the function that is wrong; name the task of that function")
+    workspace = locate(context.obj, course())
+    script, told = write_script(workspace, order.chosen_task(workspace, task))
+    if script is None:
+        say(told)
+        raise typer.Exit(1)
+    say(f"{script}: the call that fails\n\n  {told}\n")
 
 
 @app.command(name="solution")
@@ -329,22 +370,30 @@ def reset(
     file: Annotated[
         bool, typer.Option("--file", help="Put back every stub of the task's file, also if the file is damaged.")
     ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring back what the last reset of the task put away.")] = False,
 ) -> None:
     """Put a task's stub back.
 
-    Your code is copied to .groundup/old first.
+    Your code is copied to .groundup/old first, and --undo brings it back from there: the function, or the whole file
+    where the reset was one of a file. What is in its place then is kept, too: a second --undo brings that back.
 
     \b
     Examples:
       groundup learn reset 1.2
+      groundup learn reset 1.2 --undo
       groundup learn reset 1.2 --file
     """
     workspace = locate(context.obj, course())
     chosen = course().task(task)
-    kept = resetting.reset(workspace, chosen, whole_file=file)
+    kept = (resetting.undo if undo else resetting.reset)(workspace, chosen, whole_file=file)
     copy = f"; the file as it was: {kept}" if kept else ""
+    if undo:
+        say(f"{place_of(workspace, chosen)} is as it was before the reset{copy}")
+        return
     what = ": the program is as it came again" if chosen.fault else " is a stub again"
     say(f"{place_of(workspace, chosen)}{what}{copy}")
+    if kept:
+        say(f"groundup learn reset {chosen.id} --undo brings yours back")
 
 
 @app.command()
@@ -409,3 +458,9 @@ def _graded(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:
     graded = grade(workspace, task)
     show_graded(graded, workspace, task)
     return graded.verdict
+
+
+def _set_style(wanted: bool) -> None:
+    """Turn the remark off, also for the checks that a watch starts as processes of their own."""
+    if not wanted:
+        os.environ[style_of.VARIABLE] = "off"

@@ -17,6 +17,7 @@ from groundup.course.rules.checkpoints import entry_name
 from groundup.course.rules.order import chosen_task
 from groundup.course.rules.passing import Graded, ends_a_phase
 from groundup.course.rules.states import count, state, states_of
+from groundup.course.rules.style import remark
 from shared.contract import STAGES
 from shared.terminal import TextConsole, say
 
@@ -82,6 +83,8 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
     if graded.changed:
         say("the function was saved again while it was graded: groundup learn check grades the new version")
         return
+    if line := remark(workspace, task):
+        say(f"  style, {line}")
     if task.fault:
         _show_mended(workspace, task)
         return
@@ -93,6 +96,12 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
     else:
         following = graded.following
         say(f"next: {following.id} {following.title}\n      {place_of(workspace, following)}")
+
+
+def show_watched(workspace: Workspace, task: Task, line: str, stay: bool) -> None:
+    """What a watch without a terminal waits for, after each grading. line: about other tasks, as `followed` has it"""
+    what = place_of(workspace, task) if stay else "your files"
+    say(f"{line}\n" * bool(line) + f"watching {what}, now for {task.id}; Ctrl-C ends it\n")
 
 
 def show_passing(task: Task, verdict: Verdict) -> None:

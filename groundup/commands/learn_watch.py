@@ -25,7 +25,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 from groundup.course.rules.hints import take_hint
 from groundup.course.rules.order import next_task
-from groundup.course.rules.watching import LOOK_EVERY
+from groundup.course.rules.watching import LOOK_EVERY, Saves, followed, passed_before
 from shared.machine import processes
 from shared.terminal import TextConsole, say
 
@@ -43,8 +43,13 @@ AT_LINE = {"code": ["-g", "{file}:{line}"], "codium": ["-g", "{file}:{line}"], "
 
 @dataclass
 class RunningCheck:
-    """`groundup learn check` of a task, in a process of its own. output: what it has printed"""
+    """`groundup learn check` of some tasks, in a process of its own.
 
+    tasks: those that it grades; had_passed: those of them that had passed before; output: what it has printed
+    """
+
+    tasks: list[Task]
+    had_passed: list[Task]
     child: subprocess.Popen[bytes]
     output: IO[bytes]
 
@@ -59,9 +64,9 @@ class RunningCheck:
         self.output.close()
 
 
-def start_check(workspace: Workspace, task: Task) -> RunningCheck:
-    """Start the check of a task."""
-    arguments = ["learn", "--folder", str(workspace.folder), "check", task.id]
+def start_check(workspace: Workspace, tasks: list[Task]) -> RunningCheck:
+    """Start the check of these tasks."""
+    arguments = ["learn", "--folder", str(workspace.folder), "check", *(task.id for task in tasks)]
     command = processes.python("-c", "from groundup.cli import main; main()", *arguments)
     variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
     if TextConsole().color_system:
@@ -70,21 +75,21 @@ def start_check(workspace: Workspace, task: Task) -> RunningCheck:
     child = processes.start(
         command, variables=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
     )
-    return RunningCheck(child, output)
+    return RunningCheck(tasks, passed_before(workspace, tasks), child, output)
 
 
 @dataclass
 class Screen:
     """What the learner sees, and what runs.
 
-    seen: the text of the file that was checked last; check: the one that runs; verdict: what the last one printed
+    stay: whether this task alone is watched; check: the one that runs; verdict: what the last one printed
     shown: what is shown in place of the verdict, such as "hint"; "" for the verdict
     unreadable: whether the file could not be read when it was looked at last
     """
 
     workspace: Workspace
     task: Task
-    seen: str | None = None
+    stay: bool = False
     check: RunningCheck | None = None
     verdict: str = ""
     shown: str = ""
@@ -93,11 +98,14 @@ class Screen:
 
     def __post_init__(self) -> None:
         self.actions = {"h": self.hint, "n": self.next, "l": self.list_all, "e": self.editor, "c": self.again}
+        self.saves = Saves(self.workspace, self.stay)
+        self.due, self.graded = [self.task], list[Task]()
 
     def look(self) -> None:
-        """Start a check if the file was saved; show the verdict if the check has ended."""
+        """Start a check of what was saved; show the verdict if the check has ended."""
         try:
-            text = self.workspace.text(self.task.file)
+            self.workspace.text(self.task.file)
+            saved = self.saves.look(self.task)
         except ValueError as error:  # an editor moves a file away for a moment while it saves
             if self.shown != str(error):
                 self.say(str(error), str(error))
@@ -106,13 +114,22 @@ class Screen:
         if self.unreadable:
             self.unreadable = False
             self.draw_verdict()
-        if text != self.seen:
+        self.due += [each for each in saved if each not in self.due]
+        if self.due:
+            # What a check that is cancelled was to grade is graded now.
+            tasks = [*(self.check.tasks if self.check else []), *self.due]
             self.cancel()
-            self.seen = text
-            self.check = start_check(self.workspace, self.task)
-            self.say(f"{place_of(self.workspace, self.task)}\n\nchecking ...")
+            self.due, tasks = [], list(dict.fromkeys(tasks))
+            self.check = start_check(self.workspace, tasks)
+            places = "\n".join(place_of(self.workspace, each) for each in tasks)
+            self.say(f"{places}\n\nchecking ...")
         elif self.check is not None and self.check.child.poll() is not None:
             self.verdict = self.check.printed()
+            self.read_record()
+            self.graded = self.check.tasks
+            before = self.check.had_passed
+            self.task, line = followed(self.workspace, self.task, self.graded, before, self.stay)
+            self.verdict += f"{line}\n" * bool(line)
             self.cancel()
             self.draw_verdict()
 
@@ -120,7 +137,7 @@ class Screen:
         """Do what a key stands for; any other key shows the verdict again. Returns False for quit."""
         if key in ("q", "\x04"):
             return False
-        self.workspace.record = record_file.load(self.workspace.folder / record_file.NAME)  # the check has written it
+        self.read_record()
         self.actions.get(key.lower(), self.draw_verdict)()
         return True
 
@@ -130,7 +147,13 @@ class Screen:
         self.draw(lambda: show_hint(self.task, level), "hint")
 
     def next(self) -> None:
-        """The next task that has neither passed nor been skipped. This one is not skipped by it."""
+        """The next task that has neither passed nor been skipped. This one is not skipped by it.
+
+        After a pass the next task is watched already, and is checked now.
+        """
+        if self.task not in self.graded:
+            self.again()
+            return
         following = next_task(self.workspace, self.task)
         if following is None:
             self.say("There is no other task: every other one has passed or was skipped.", "next")
@@ -141,7 +164,7 @@ class Screen:
     def again(self) -> None:
         """Check the file although it was not saved."""
         self.cancel()
-        self.seen, self.verdict = None, ""
+        self.due, self.verdict = [self.task], ""
         self.look()
 
     def list_all(self) -> None:
@@ -175,6 +198,11 @@ class Screen:
         else:
             self.draw_verdict()
 
+    def read_record(self) -> None:
+        """Read progress.toml again: a check writes it, or another terminal."""
+        with contextlib.suppress(ValueError, OSError):  # another program writes it just now
+            self.workspace.record = record_file.load(self.workspace.folder / record_file.NAME)
+
     def _line(self) -> int:
         with contextlib.suppress(ValueError):
             return self.workspace.place(self.task).first
@@ -198,8 +226,7 @@ class Screen:
     def draw(self, content: Callable[[], None], shown: str = "") -> None:
         """Clear the screen; the line of progress, the content, and the keys."""
         self.shown = shown
-        with contextlib.suppress(ValueError):  # another program writes progress.toml just now
-            self.workspace.record = record_file.load(self.workspace.folder / record_file.NAME)
+        self.read_record()
         typer.echo(CLEAR + progress(self.workspace, self.task) + "\n")
         content()
         say(f"\n{KEYS}")
@@ -220,9 +247,9 @@ def editor_command(chosen: str, file: Path, line: int) -> list[str]:
     return [*parts, *(each.format(file=file, line=line) for each in how)]
 
 
-def watch(workspace: Workspace, task: Task) -> None:
-    """Watch a task on the terminal until the learner quits."""
-    screen = Screen(workspace, task)
+def watch(workspace: Workspace, task: Task, stay: bool) -> None:
+    """Watch the learner's files, or with stay this task alone, on the terminal until the learner quits."""
+    screen = Screen(workspace, task, stay)
     try:
         with keys() as pressed:
             _until_quit(screen, pressed)

@@ -22,7 +22,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -73,6 +73,13 @@ class Assembly:
         """The line of the project's file for a line of an assembled file; 0 if it was not taken from there."""
         known = self.lines.get(file, [])
         return max(0, -known[line - 1]) if 0 < line <= len(known) else 0
+
+    def moved(self, code: CodeType) -> CodeType:
+        """The code with the learner's file and lines in every function of the learner's, as a debugger shows them."""
+        place = self.place(code.co_filename, code.co_firstlineno) if code.co_name != "<module>" else None
+        inner = tuple(self.moved(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+        file, line = place or (code.co_filename, code.co_firstlineno)
+        return code.replace(co_consts=inner, co_filename=file, co_firstlineno=line)
 
     def places_of(self, error: BaseException) -> list[tuple[tuple[str, int], str]]:
         """The learner's lines that an error went through, the innermost last: [((file, line), text of the line)].
@@ -224,10 +231,12 @@ class _FromText(importlib.machinery.SourceFileLoader):
     such names are taken from the project's file. What the copy gives a name to, and deletes, stays deleted.
     """
 
+    moved: Callable[[CodeType], CodeType] = staticmethod(lambda code: code)
+
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(self.get_data(path), path)
-        return code
+        return self.moved(code)
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
@@ -262,8 +271,8 @@ def _defined(text: str | bytes) -> list[str]:
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds the assembled modules before any other finder is asked."""
 
-    def __init__(self, modules: Mapping[str, str]) -> None:
-        self.modules = modules
+    def __init__(self, modules: Mapping[str, str], moved: Callable[[CodeType], CodeType] | None) -> None:
+        self.modules, self.moved = modules, moved
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -271,18 +280,21 @@ class _Finder(importlib.abc.MetaPathFinder):
         file = self.modules.get(fullname)
         if not file:
             return None
-        return importlib.util.spec_from_file_location(fullname, file, loader=_FromText(fullname, file))
+        loader = _FromText(fullname, file)
+        loader.moved = self.moved or loader.moved
+        return importlib.util.spec_from_file_location(fullname, file, loader=loader)
 
 
-def use(assembly: Assembly) -> None:
+def use(assembly: Assembly, own_places: bool = False) -> None:
     """From now on this process imports the assembled modules and builds stage 3 from the assembled C.
 
+    own_places: whether Python's functions of the learner's name the learner's file and lines, for a debugger
     Raises RuntimeError if one of the modules has been imported already: then it is the project's.
     """
     for name in assembly.modules:
         if name in sys.modules:
             raise RuntimeError(f"{name} was imported before the learner's could take its place")
-    finder: Any = _Finder(assembly.modules)
+    finder: Any = _Finder(assembly.modules, assembly.moved if own_places else None)
     sys.meta_path.insert(0, finder)
     if assembly.csrc:
         os.environ[C_VARIABLE] = assembly.csrc

@@ -14,6 +14,7 @@ that says what it has to do. No file is overwritten without a copy in .groundup/
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import time
 from dataclasses import dataclass
@@ -52,9 +53,7 @@ class Workspace:
         """The learner's text of a file. Raises ValueError if the file is missing, no regular file, or not UTF-8."""
         path = self.folder / file
         try:
-            content = regular.read(path, MOST_BYTES)
-            text = content.decode("utf-8-sig")  # some editors on Windows begin a file with a byte-order mark
-            return "\n".join(text.split("\r\n")).replace("\r", "\n")
+            return _decoded(regular.read(path, MOST_BYTES))
         except FileNotFoundError:
             fix = "groundup learn start brings back files that are missing, and touches no other"
             raise ValueError(f"{path} is not there any more; {fix}") from None
@@ -98,7 +97,6 @@ class Workspace:
         Raises FunctionMissing if the file lacks the function or cannot be parsed; whole_file works then, too.
         """
         path = self.folder / task.file
-        kept = self.keep(path)
         if task.fault:
             text = program(task)
         elif whole_file:
@@ -110,6 +108,7 @@ class Workspace:
                 self.place(task),
                 stub(original, task.function, task.file, task.message, task.keep),
             )
+        kept = self.keep(path, f"-{task.id}{'-file' * whole_file}")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
         for each in [*self.course.tasks, *self.course.cases]:
@@ -117,16 +116,43 @@ class Workspace:
                 self.record.entries.pop(each.id, None)
         return kept
 
-    def keep(self, path: Path) -> Path | None:
-        """Copy a file to .groundup/old. Returns the copy, None if there is no such file."""
+    def undo_reset(self, task: Task, whole_file: bool = False) -> Path | None:
+        """Bring back the copy that the last reset of the task made, or the last undo, which is undone by another one.
+
+        The function comes back, and with whole_file, or if the reset was one of the whole file, all of it.
+        Returns and raises what `reset` does, and ValueError if there is no copy.
+        """
+        path = self.folder / task.file
+        named = re.compile(rf"(\d+-\d+)-?(\d*)-{re.escape(task.id)}(-file)?")
+        known = [(match, each) for each in (self.built / "old").glob("*") if (match := named.fullmatch(each.name))]
+        if not known:
+            raise ValueError(f"{task.id} was not reset here; copies of files that were lie in {self.built / 'old'}")
+        match, folder = max(known, key=lambda each: (each[0][1], int(each[0][2] or 1)))
+        content = regular.read(folder / task.file, MOST_BYTES)
+        if not (task.fault or whole_file or match[3]):
+            place, text = self.place(task), _decoded(content)
+            mine = function_text(text, find(text, task.function, task.file))
+            content = replaced(self.text(task.file), place, mine).encode()
+        kept = self.keep(path, f"-{task.id}{match[3] or '-file' * whole_file}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+        return kept
+
+    def keep(self, path: Path, note: str = "") -> Path | None:
+        """Copy a file to .groundup/old. Returns the copy, None if there is none. note: ends the folder's name"""
         if not path.is_file():
             return None
         stamp = time.strftime("%Y%m%d-%H%M%S")
         for again in itertools.count(1):
-            folder = self.built / "old" / (stamp if again == 1 else f"{stamp}-{again}")
-            target = folder / path.relative_to(self.folder)
-            if not target.exists():
+            folder = self.built / "old" / f"{stamp}{f'-{again}' * (again > 1)}{note}"
+            if not list(folder.parent.glob(f"{folder.name.removesuffix(note)}*")):
                 break
+        target = folder / path.relative_to(self.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
         return target
+
+
+def _decoded(content: bytes) -> str:
+    """The text of a file. Some editors on Windows begin it with a byte-order mark."""
+    return "\n".join(content.decode("utf-8-sig").split("\r\n")).replace("\r", "\n")

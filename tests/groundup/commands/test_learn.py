@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -162,12 +163,31 @@ def test_reset_says_where_the_old_file_is(learner: Workspace, capsys: pytest.Cap
     assert run("reset", "1.1") == 0
     shown = capsys.readouterr().out
     assert "is a stub again" in shown
-    kept = Path(shown.split("the file as it was: ")[1].strip())
+    kept = Path(shown.split("the file as it was: ")[1].partition("\n")[0])
     assert solution(FIRST) in kept.read_text(encoding="utf-8")
     (learner.folder / FIRST.file).write_text("def (", encoding="utf-8")
     assert run("reset", "1.1") == 2
     assert "groundup learn reset 1.1 --file" in capsys.readouterr().err
     assert run("reset", "1.1", "--file") == 0
+
+
+def test_a_reset_is_undone_and_done_again(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("reset", "1.1", "--undo") == 2
+    assert "1.1 was not reset here; copies of files that were lie in " in capsys.readouterr().err
+    write(learner, FIRST)
+    assert run("reset", "1.1") == 0
+    assert "groundup learn reset 1.1 --undo brings yours back" in capsys.readouterr().out
+    assert run("reset", "1.1", "--undo") == 0
+    assert "is as it was before the reset; the file as it was: " in capsys.readouterr().out
+    assert learner.function(FIRST) == solution(FIRST)
+    assert run("reset", "1.1", "--undo") == 0
+    assert learner.is_stub(FIRST)
+    path = learner.folder / FIRST.file
+    path.write_text("def (", encoding="utf-8")
+    assert run("reset", "1.1", "--undo") == 2
+    assert "groundup learn reset 1.1 --undo --file brings back all of the file" in capsys.readouterr().err
+    assert run("reset", "1.1", "--undo", "--file") == 0
+    assert learner.function(FIRST) == solution(FIRST)
 
 
 def test_check_all_grades_what_is_written(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,21 +220,53 @@ def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixt
 def test_watch_grades_on_every_save_and_goes_on_after_a_pass(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    saves = iter([lambda: write(learner, FIRST, "+=", "-="), lambda: None, lambda: write(learner, FIRST), None])
-
-    def pause() -> None:
-        """What the learner does between two looks."""
-        save = next(saves)
-        if save is None:
-            raise KeyboardInterrupt
-        save()
-
-    monkeypatch.setattr(watching, "pause", pause)
-    assert run("watch") == 0
+    watched(monkeypatch, lambda: write(learner, FIRST, "+=", "-="), lambda: None, lambda: write(learner, FIRST))
     shown = capsys.readouterr().out
     assert shown.index("not written yet") < shown.index("failed") < shown.index("passed") < shown.index("1.2 ")
     assert shown.count("failed") == 1
     assert shown.rstrip().endswith("not watching any more")
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, *saves: Callable[[], object], arguments: tuple[str, ...] = ()) -> None:
+    """Watch without a terminal while the learner saves these, one between two looks."""
+    acts = iter([*saves, None])
+
+    def pause() -> None:
+        act = next(acts)
+        if act is None:
+            raise KeyboardInterrupt
+        act()
+
+    monkeypatch.setattr(watching, "pause", pause)
+    assert run("watch", *arguments) == 0
+
+
+def test_an_earlier_task_that_breaks_is_shown_and_the_watch_stays_where_it_is(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(learner, FIRST)
+    mark_passed(learner, FIRST)
+    watched(monkeypatch, lambda: write(learner, FIRST, "+=", "-="), arguments=("2.2",))
+    shown = capsys.readouterr().out
+    assert "1.1 had passed before this change\nwatching your files, now for 2.2; Ctrl-C ends it" in shown
+    assert locate(None, course()).record.current == "2.2"
+
+
+def test_a_watch_that_stays_grades_its_task_alone_and_does_not_go_on(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = lambda: write(learner, course().task("2.2"))  # noqa: E731
+    watched(monkeypatch, other, lambda: write(learner, FIRST), lambda: None, arguments=("1.1", "--stay"))
+    shown = capsys.readouterr().out
+    assert "2.2 " not in shown
+    assert "passed" in shown
+    assert shown.count("matmul.py:22, now for 1.1; Ctrl-C ends it") == 2
+    assert locate(None, course()).record.current == "1.1"
+
+
+def test_several_tasks_are_checked_by_one_command(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "1.1", "2.2") == 1
+    assert capsys.readouterr().out.count("not written yet") == 2
 
 
 def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
@@ -373,16 +425,9 @@ def test_watch_waits_for_a_file_that_an_editor_has_moved_away(
 ) -> None:
     path = learner.folder / FIRST.file
     text = path.read_text(encoding="utf-8")
-    acts = iter([path.unlink, lambda: None, lambda: path.write_text(text + "\n", encoding="utf-8"), None])
-
-    def pause() -> None:
-        act = next(acts)
-        if act is None:
-            raise KeyboardInterrupt
-        act()
-
-    monkeypatch.setattr(watching, "pause", pause)
-    assert run("watch") == 0
+    stub = f'raise NotImplementedError("{FIRST.message}")'
+    back = lambda: path.write_text(text.replace(stub, stub + " #"), encoding="utf-8")  # noqa: E731
+    watched(monkeypatch, path.unlink, lambda: None, back)
     shown = capsys.readouterr().out
     assert shown.count("is not there any more") == 1
     assert shown.count("not written yet") == 2

@@ -6,6 +6,7 @@ import os
 import re
 import select
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -119,13 +120,26 @@ def test_keys_a_cancelled_check_and_a_pass(learner: Workspace, terminal: Termina
     shown = terminal.until("next: 1.2", "q quit")
     waited(lambda: not runs(int(sleeping.read_text(encoding="utf-8"))))
     assert "passed in" in shown
-    assert f"1 of {len(course().tasks)} passed; now 1.1" in shown
+    assert f"1 of {len(course().tasks)} passed; now 1.2" in shown, "it goes on by itself"
     terminal.press("n")
     terminal.until("now 1.2", "not written yet")
     terminal.press("q")
     assert terminal.child.wait(PATIENCE) == 0
     assert termios.tcgetattr(terminal.end) == terminal.before, "the terminal is left as it was"
     assert locate(learner.folder, course()).record.of("1.1").hints == 1
+
+
+def test_a_task_of_another_file_is_graded_when_it_is_saved_and_leads_there(
+    learner: Workspace, terminal: Terminal
+) -> None:
+    terminal.until("not written yet", "q quit")
+    write(learner, course().task("2.2"), "return", "return -")
+    shown = terminal.until("2.2 ", "failed", "q quit")
+    assert "now 2.2" in shown
+    os.kill(terminal.child.pid, signal.SIGINT)
+    terminal.until("not watching any more")
+    assert terminal.child.wait(PATIENCE) == 0
+    assert locate(learner.folder, course()).record.current == "2.2"
 
 
 def test_the_line_of_progress_counts_what_has_passed(learner: Workspace) -> None:

@@ -98,6 +98,32 @@ def test_two_resets_in_one_second_keep_both_files(tmp_path: Path) -> None:
     assert learner.reset(FIRST, whole_file=True) is None
 
 
+def test_undoing_a_reset_leaves_what_was_written_elsewhere_since(tmp_path: Path) -> None:
+    learner = new_folder(tmp_path / "course")
+    write(learner, FIRST, "+=", "-=")
+    learner.reset(FIRST)
+    learner.reset(SECOND)  # a newer copy, but none of this task
+    write(learner, FIRST)
+    write(learner, SECOND)
+    learner.undo_reset(FIRST)
+    assert "-= a" in learner.function(FIRST)
+    assert learner.function(SECOND) == solution(SECOND)
+    learner.undo_reset(FIRST)
+    assert learner.function(FIRST) == solution(FIRST), "what was written after the reset is not lost either"
+
+
+def test_the_reset_of_a_whole_file_or_program_is_undone_whole(tmp_path: Path) -> None:
+    learner = new_folder(tmp_path / "course")
+    case = course().task("9.d")
+    for task, whole in ((FIRST, True), (case, False)):
+        path = learner.folder / task.file
+        path.write_bytes(b"mine (\r\n")
+        learner.reset(task, whole_file=whole)
+        assert path.read_bytes() != b"mine (\r\n"
+        learner.undo_reset(task)
+        assert path.read_bytes() == b"mine (\r\n"
+
+
 def test_a_mark_at_the_beginning_of_a_file_is_no_matter(tmp_path: Path) -> None:
     learner = new_folder(tmp_path / "course")
     path = learner.folder / FIRST.file
