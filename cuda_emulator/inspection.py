@@ -37,6 +37,7 @@ from .lens.pictures import access_map, bank_map
 from .lens.profile import Access as ProfileAccess
 from .lens.profile import Profile
 from .lens.profiling import profile, profile_of_trace
+from .lens.roofline import estimate as least_time
 from .lens.svg import standalone
 from .lens.targets import Wanted, launch_of
 from .lens.verdicts import global_verdict, shared_verdict
@@ -133,6 +134,7 @@ __all__ = [
     "headline",
     "hooks",
     "launch_of",
+    "least_time",
     "lens_command",
     "limits",
     "look_up",

@@ -108,11 +108,11 @@ def rerun(folder: str, name: str, call: int) -> None:
     try:
         calls.run()
     except Launched:
-        from cuda_emulator.stepping.step import run_kernel
+        from cuda_emulator.inspection import step
 
         source, grid, block = calls.last[-1].of
         stop()
-        run_kernel(source, [*calls.last[-1].arguments.values()], grid, block, 0)
+        step.run_kernel(source, [*calls.last[-1].arguments.values()], grid, block, 0)
         print(calls.last[-1].arguments)
 
 
@@ -155,11 +155,10 @@ class Calls:
         self._wrongs: list[tuple[Any, Call | None, Any]] = []
         self._running: dict[FrameType, Call] = {}
         if "/kernels/" in task.file or (task.fault and not is_c(task.file)):
-            from cuda_emulator.runtime.tracing import trace_launch
-            from cuda_emulator.stepping.step import run_kernel
+            from cuda_emulator.inspection import step, trace_launch
             from groundup.course.grading.calling.kernel_launches import _emulated
 
-            self._codes |= {each.__code__: "launch" for each in (trace_launch, run_kernel, _emulated)}
+            self._codes |= {each.__code__: "launch" for each in (trace_launch, step.run_kernel, _emulated)}
         elif is_c(task.file):
             from groundup.course.grading.calling.c_programs import c_program
 

@@ -98,7 +98,7 @@ class Tally:
             raise Wrong(what, expected=expected, got=got, cause=cause, line=line)
 
     def finding(self, finding: Any, cause: str = "") -> None:
-        """Count one finding of groundup.lens.checks. Raises Wrong if it has not passed."""
+        """Count one finding of cuda_emulator.lens.checks. Raises Wrong if it has not passed."""
         self.holds(finding.passed, finding.message, cause=cause, line=finding.line)
 
     def equal(

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from cuda_emulator import KernelError
+from cuda_emulator.inspection import device, least_time
 from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.kernel_causes import explained
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, module, random
 from groundup.course.grading.calling.kernel_memory import profiled
 from groundup.course.grading.checkpoints.together import each_alone, tasks_of
-from groundup.lens import roofline
-from groundup.lens.devices import device
 from shared.contract import STAGES, load_stage
 from shared.initialize import initialize_parameters
 from shared.numbers import three_digits, two_digits
@@ -162,7 +161,7 @@ def _estimate(profile: Any) -> float:
     """Seconds of a launch on the small GPU. Raises what stopped the kernel."""
     if profile.fault:
         raise explained(profile.fault)
-    found = roofline.estimate(profile, device(SMALL_GPU))
+    found = least_time(profile, device(SMALL_GPU))
     assert found is not None
     return found.seconds
 
