@@ -127,16 +127,9 @@ def _ladder_at(
         if cublas is not None and key[0] in beside_cublas:
             reference, label = CUBLAS, f"cuBLAS through {cublas.library}, {dtype}"
         opponents = {"cublas": CUBLAS} if key[0] in on_device else {"numpy": REFERENCE, "pytorch": PYTORCH}
-        yield BenchRow(
-            "ladder",
-            *key,
-            dtype,
-            (size, size, size),
-            2 * size**3,
-            skipped=skipped.get(key),
-            bytes=product_bytes(size, size, size, stored),
-            **turns.columns(key, reference=reference, label=label, opponents=opponents),
-        )
+        columns = turns.columns(key, reference=reference, label=label, opponents=opponents)
+        columns |= {"skipped": skipped.get(key), "bytes": product_bytes(size, size, size, stored)}
+        yield BenchRow("ladder", *key, dtype, (size, size, size), 2 * size**3, **columns)
 
 
 def _call_of(multiply: Any, a: Any, b: Any, into: dict[str, Any]) -> Callable[[], Any]:
