@@ -156,6 +156,23 @@ class NetworkBase:
                 self.activation = activation
         self._loss = getattr(self.losses, loss)
         self._loss_backward = getattr(self.losses, f"{loss}_backward")
+        self._make_layers(architecture, parameters, running_statistics)
+        rows = [[*layers] for layers in self._rows_of_layers()]
+        self._as_built = (architecture, self.activation, dtype, loss, [*self.layer_sizes], rows)
+        self._settings = [getattr(layer, name) for layer, name in self._setting_places]
+        statistics = [(layer, name) for layer in self._normalising for name in ("running_mean", "running_var")]
+        self._kept_places = [
+            *self._parameter_places,
+            *(self._gradient_places if self.writes_gradients_in_place else ()),
+            *statistics,
+        ]
+        self._forms = [self._form(array) for array in self._kept_arrays()]
+        self._checked_arrays: list[Any] = [None] * len(self._forms)
+
+    def _make_layers(
+        self, architecture: Architecture, parameters: Sequence[Any], running_statistics: Sequence[Any] | None
+    ) -> None:
+        """The layers with their arrays, and where each of the arrays is."""
         names = [parameter.name for parameter in architecture.parameters()]
         arrays = self._fitting("parameters", parameters, architecture.parameter_shapes(), names)
         shapes = architecture.running_shapes()
@@ -178,17 +195,6 @@ class NetworkBase:
         """(layer, name of its attribute) of each setting that the plans of stages 3 and 4 are made from."""
         self.layers = self._layers_for(architecture.layers, iter(arrays), iter(statistics))
         self._blocks = [layer for layer in self._all_layers if hasattr(layer, "layers")]
-        rows = [[*layers] for layers in self._rows_of_layers()]
-        self._as_built = (architecture, self.activation, dtype, loss, [*self.layer_sizes], rows)
-        self._settings = [getattr(layer, name) for layer, name in self._setting_places]
-        statistics = [(layer, name) for layer in self._normalising for name in ("running_mean", "running_var")]
-        self._kept_places = [
-            *self._parameter_places,
-            *(self._gradient_places if self.writes_gradients_in_place else ()),
-            *statistics,
-        ]
-        self._forms = [self._form(array) for array in self._kept_arrays()]
-        self._checked_arrays: list[Any] = [None] * len(self._forms)
 
     def _fitting(self, what: str, values: Any, shapes: Sequence[Shape], names: Sequence[str]) -> list[Array]:
         """The values as arrays, or an error that names the first one that does not fit."""

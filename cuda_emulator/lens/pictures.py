@@ -10,6 +10,7 @@ timeline(profile)            a column for each phase between barriers, a row for
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from ..words.markup import escape
 from ..words.numbers import count, counted_share, plural, size_of
@@ -113,6 +114,10 @@ def _legend(x: float, y: float) -> str:
     return "".join(drawn)
 
 
+BANK_CELL, BANK_HIGH, BANK_LEFT = 20, 14, 76
+"""Of a bank map: the width and the height of a cell, and where its first column begins."""
+
+
 def bank_map(request: Request, title: str, array: str = "") -> str:
     """A column for each bank, a row for each 32 words; a cell shows the lanes that ask for the word.
 
@@ -129,7 +134,7 @@ def bank_map(request: Request, title: str, array: str = "") -> str:
     ways = max(load.values())
     rows = sorted({word // BANKS for word in words})
     drawn = rows[:MOST_ROWS]
-    cell, high, left, top = 20, 14, 76, 50
+    cell, high, left, top = BANK_CELL, BANK_HIGH, BANK_LEFT, 50
     right = left + cell * BANKS
     verdict = (
         "no conflict: no bank gives more than one word"
@@ -146,22 +151,7 @@ def bank_map(request: Request, title: str, array: str = "") -> str:
         if previous is not None and number != previous + 1:
             parts.append(f'<path d="M{left} {y + 3}H{right}" class="lens-rule" stroke-dasharray="2 4"/>')
             y += 6
-        parts.append(label(left - 8, y + 11, f"word {count(BANKS * number)}", "lens-quiet lens-small lens-end"))
-        parts.append(f'<rect x="{left}" y="{y}" width="{cell * BANKS}" height="{high}" class="lens-outline"/>')
-        for bank in range(BANKS):
-            who = words.get(BANKS * number + bank)
-            if who:
-                hot = load[bank] > 1
-                says = f"{_lane_words(who)}: word {count(BANKS * number + bank)} in bank {bank}"
-                parts.append(
-                    f"<g><title>{escape(says)}</title>"
-                    + box(left + cell * bank + 1, y + 1, cell - 2, high - 2, "lens-hot" if hot else "lens-used")
-                )
-                shade = "lens-on-hot" if hot else "lens-on-used"
-                shown = f"{who[0]}" if len(who) == 1 else f"{len(who)}x"
-                parts.append(
-                    label(left + cell * (bank + 0.5), y + 11, shown, f"{shade} lens-small lens-middle") + "</g>"
-                )
+        parts += _bank_row(number, words, load, y)
         y += high
         previous = number
     if len(rows) > len(drawn):
@@ -188,6 +178,30 @@ def bank_map(request: Request, title: str, array: str = "") -> str:
         + (f", so the request takes {ways} passes." if ways > 1 else ", so one pass is enough.")
     )
     return svg(right + 10, floor + 20, title, told, parts)
+
+
+def _bank_row(number: int, words: Mapping[int, list[int]], load: Mapping[int, int], y: float) -> list[str]:
+    """Row `number` of a bank map, from y on: its 32 words, each with the lanes that ask for it.
+
+    words: word -> its lanes; load: bank -> how many words it gives
+    """
+    cell, high, left = BANK_CELL, BANK_HIGH, BANK_LEFT
+    parts = [label(left - 8, y + 11, f"word {count(BANKS * number)}", "lens-quiet lens-small lens-end")]
+    parts.append(f'<rect x="{left}" y="{y}" width="{cell * BANKS}" height="{high}" class="lens-outline"/>')
+    for bank in range(BANKS):
+        lanes = words.get(BANKS * number + bank)
+        if lanes:
+            kind = "hot" if load[bank] > 1 else "used"
+            says = f"{_lane_words(lanes)}: word {count(BANKS * number + bank)} in bank {bank}"
+            shown = f"{lanes[0]}" if len(lanes) == 1 else f"{len(lanes)}x"
+            parts.append(
+                f"<g><title>{escape(says)}</title>"
+                + box(left + cell * bank + 1, y + 1, cell - 2, high - 2, f"lens-{kind}")
+            )
+            parts.append(
+                label(left + cell * (bank + 0.5), y + 11, shown, f"lens-on-{kind} lens-small lens-middle") + "</g>"
+            )
+    return parts
 
 
 def _worst_pass(request: Request) -> tuple[list[tuple[int, int]], str]:

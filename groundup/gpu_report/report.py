@@ -154,12 +154,7 @@ def _measured(given: argparse.Namespace, parts: list[str], document: dict[str, A
                 document["parts"][name] = _of_both(document["parts"].get(name), found)
                 ran.append(name)
                 if name == "device":
-                    document["emulated"] = found.get("emulated", document["emulated"])
-                    # a device that was not found says nothing of what was measured before
-                    if found["status"] == "ok" or not document.get("device"):
-                        document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
-                    if found.get("backend"):  # if the GPU is lost later on, no part goes on with the emulator
-                        variables[BACKEND_VARIABLE] = found["backend"]
+                    _note_device(document, found, variables)
                 keep(document, out)
                 print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
                 if found["status"] == INTERRUPTED:
@@ -192,6 +187,16 @@ def _measured(given: argparse.Namespace, parts: list[str], document: dict[str, A
             print(f"error: {error}", file=sys.stderr)
             return 1
     return 0 if all(document["parts"][name]["status"] in ("ok", "skipped") for name in ran) else 1
+
+
+def _note_device(document: dict[str, Any], found: dict[str, Any], variables: dict[str, str]) -> None:
+    """Write into the document what the part `device` has found. variables: those of the parts to come"""
+    document["emulated"] = found.get("emulated", document["emulated"])
+    # a device that was not found says nothing of what was measured before
+    if found["status"] == "ok" or not document.get("device"):
+        document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
+    if found.get("backend"):  # if the GPU is lost later on, no part goes on with the emulator
+        variables[BACKEND_VARIABLE] = found["backend"]
 
 
 def run_part(given: argparse.Namespace) -> int:

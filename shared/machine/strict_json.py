@@ -1,7 +1,6 @@
 """JSON of a stranger, read with limits: what a text may make of the memory is known before it is read.
 
     loads(text)                     the value, or a ValueError that says what is wrong
-    load(path)                      the same of a regular file, with its name in the error
     is_count(value), is_number      whether a value is what a reader may count with
 
 A list without anything in it takes three characters in a file and sixty bytes in the memory. So the values are counted
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from typing import Any, NoReturn
 
@@ -45,15 +43,6 @@ def loads(text: str | bytes, most_values: int = MOST_VALUES) -> Any:
         )
     except RecursionError:
         raise ValueError("lists or objects are nested too deep") from None
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """The value in a file. Raises ValueError with the file's name; OSError if it is no regular file, or unreadable."""
-    text = regular.read(path, MOST_BYTES)
-    try:
-        return loads(text)
-    except ValueError as error:
-        raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
 
 
 def is_count(value: object) -> bool:

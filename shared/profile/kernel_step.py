@@ -30,7 +30,6 @@ from shared.profile.operations import Operation
 from shared.profile.python_step import STANDSTILL
 
 MARKS_FOR_COST = 200
-NOTHING = Operation("", "", "forward", (), (), 0, 0)
 
 
 @dataclass

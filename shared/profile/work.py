@@ -49,7 +49,6 @@ from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout
 from shared.names import ACTIVATION_FLOPS, LABEL_LOSSES
 from shared.windows import pair
 
-NOTHING = Work(0, 0)
 INDEX_BYTES = 8
 """Of the indices of a maximum pool, which are 64-bit integers; stage 3's whole step keeps them as numbers."""
 

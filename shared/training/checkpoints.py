@@ -109,7 +109,7 @@ def save_checkpoint(
         for name, arrays in state["buffers"].items():
             tensors |= {f"optimizer.{name}.{i}": _host(stage, array) for i, array in enumerate(arrays)}
     text = json.dumps(about, sort_keys=True, allow_nan=False)
-    metadata = {"groundup": text, "sha256": _checksum(text, tensors)}
+    metadata = {"groundup": text, "sha256": checksum(text, tensors)}
     write_atomically(Path(path), safetensors.numpy.save(tensors, metadata))
 
 
@@ -274,7 +274,8 @@ def _check_texts(path: Path, stored: Stored) -> None:
         raise CheckpointError(f"{path} is damaged: its contents do not match their checksum; use an earlier copy")
 
 
-def _checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:
+def checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:
+    """The checksum in the header of a checkpoint with this document and these tensors."""
     return digest(text, tensors, lambda name: (np.ascontiguousarray(tensors[name]).data,))
 
 

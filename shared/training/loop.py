@@ -27,7 +27,7 @@ from shared.training.epochs import EpochRunner, diverged
 from shared.training.interrupts import Note, noted_interrupts
 from shared.training.metrics import EpochRecord, evaluate
 from shared.training.progress import TrainingBar
-from shared.training.recorder import recording
+from shared.training.recorder import Recorder, recording
 from shared.training.runs import Position, Run, remembered_settings
 from shared.training.settings import Hooks, Saving, TrainingSettings
 
@@ -139,11 +139,7 @@ def _trained(
         try:
             while not finished():
                 for mean_loss, loss in runner.rest_of_epoch(position):
-                    bar.step(position.epoch, runner.steps_done(position), mean_loss)
-                    if hooks.on_batch is not None:
-                        hooks.on_batch(position.epoch + 1, position.step, loss)
-                    if recorder is not None:
-                        recorder.step(loss)
+                    _tell(bar, hooks, recorder, runner, position, mean_loss, loss)
                     if not runner.settled:
                         continue
                     if note.requested or (checkpoint_every and position.step % checkpoint_every == 0):
@@ -168,6 +164,23 @@ def _trained(
         stopped_early=position.epoch < settings.epochs,
         steps=runner.steps_done(position) - steps_before,
     )
+
+
+def _tell(
+    bar: TrainingBar,
+    hooks: Hooks,
+    recorder: Recorder | None,
+    runner: EpochRunner,
+    position: Position,
+    mean_loss: float,
+    loss: float,
+) -> None:
+    """Tell whoever listens of the step that was taken last."""
+    bar.step(position.epoch, runner.steps_done(position), mean_loss)
+    if hooks.on_batch is not None:
+        hooks.on_batch(position.epoch + 1, position.step, loss)
+    if recorder is not None:
+        recorder.step(loss)
 
 
 def _measure(runner: EpochRunner, position: Position, held_out: Split | None, test_data: Split | None) -> EpochRecord:

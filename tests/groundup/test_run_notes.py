@@ -16,7 +16,7 @@ from shared.architectures import NAMED, Architecture, named
 from shared.data import datasets
 from shared.data.datasets import FORMS
 from shared.layers import AveragePool, Conv, Dense, Flatten, MaxPool
-from shared.training.checkpoints import Checkpoint, CheckpointError, _checksum, load_checkpoint
+from shared.training.checkpoints import Checkpoint, CheckpointError, checksum, load_checkpoint
 from tests.promises.made import MADE, run
 
 
@@ -38,7 +38,7 @@ def forge(folder: Path) -> Callable[..., Path]:
         about = json.loads(header["__metadata__"]["groundup"])
         about["progress"]["notes"] |= notes
         text = json.dumps(about)
-        path.write_bytes(safetensors.numpy.save(tensors, {"groundup": text, "sha256": _checksum(text, tensors)}))
+        path.write_bytes(safetensors.numpy.save(tensors, {"groundup": text, "sha256": checksum(text, tensors)}))
         return folder
 
     return forged

@@ -29,7 +29,7 @@ from groundup.course.learner import finding
 from groundup.course.manifest import course
 from groundup.train import load_dataset as load_for_training
 from shared.bench.on_gpu import gpu_record
-from shared.training.checkpoints import _checksum
+from shared.training.checkpoints import checksum
 from shared.training.epochs import EpochRunner
 from tests.promises.made import MADE
 from tests.shared.data.idx_files import idx_bytes, small_mnist
@@ -166,7 +166,7 @@ def _opened(content: bytes) -> tuple[Any, dict[str, np.ndarray]]:
 def _saved(text: str, tensors: dict[str, np.ndarray]) -> bytes:
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     text = text.encode("utf-8", "replace").decode()
-    return bytes(safetensors.numpy.save(arrays, {"groundup": text, "sha256": _checksum(text, arrays)}))
+    return bytes(safetensors.numpy.save(arrays, {"groundup": text, "sha256": checksum(text, arrays)}))
 
 
 def _with_header(content: bytes, change: Callable[[Any], Any]) -> bytes:

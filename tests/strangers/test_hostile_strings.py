@@ -240,7 +240,7 @@ def cases() -> list[Any]:
     return found
 
 
-SLOW = {"a course", "a results file", "results files", "a folder and a stage", "a script"}
+SLOW = {"a course", "a run", "a results file", "results files", "a folder and a stage", "a script"}
 
 
 @pytest.mark.parametrize(("place", "name"), cases())

@@ -41,6 +41,7 @@ def fuzzed(kinds: str, count: int, folder: Path, first: int = 0) -> None:
         assert sum(number for end, number in report["ends"].items() if end.endswith("refused")) > count // 4
 
 
+@wide
 @pytest.mark.skipif(sys.platform == "win32", reason="the limits of the process are those of Unix")
 def test_a_few_files_of_strangers_end_well(tmp_path: Path) -> None:
     fuzzed(",".join(KINDS), FEW, tmp_path)

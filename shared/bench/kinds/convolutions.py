@@ -155,26 +155,12 @@ def _form_rows(
     form: Form, stages: Sequence[Stage], dtype: str, limit: CallLimit, effort: Effort, torch: Any | None
 ) -> Iterator[BenchRow]:
     numbers = _numbers(form, dtype)
-    ways: dict[str, dict[Key, Callable[[], Any]]] = {"forward": {}, BACKWARD: {}}
-    hosts: dict[str, Callable[[Any], np.ndarray]] = {}
-    ladders: dict[str, Mapping[str, Any]] = {}
-    for stage in stages:
-        forward, backward = _of_stage(stage, form, numbers, dtype)
-        ways["forward"] |= forward
-        ways[BACKWARD] |= backward
-        hosts[stage.name] = partial(host, stage)
-        ladders[stage.name] = stage.convolution.CONVOLUTION_LADDER
-    if torch is not None:
-        forward, backward = _of_torch(torch, form, numbers)
-        ways["forward"] |= forward
-        ways[BACKWARD] |= backward
     on_device = [stage for stage in stages if gpu.on_gpu(stage)]
-    if on_device and dtype == "float32":
-        for way, (forward_call, backward_call) in gpu.cudnn(numbers[:4], form.stride, form.padding).items():
-            ways["forward"][PYTORCH, way], ways[BACKWARD][PYTORCH, way] = forward_call, backward_call
+    hosts: dict[str, Callable[[Any], np.ndarray]] = {stage.name: partial(host, stage) for stage in stages}
     hosts[PYTORCH] = lambda tensor: np.asarray(tensor.detach().cpu().numpy(), np.float64)
+    ladders: dict[str, Mapping[str, Any]] = {stage.name: stage.convolution.CONVOLUTION_LADDER for stage in stages}
     ladders[PYTORCH] = {"winograd_4x4": None}  # oneDNN may choose it
-    for part, calls in ways.items():
+    for part, calls in _contenders(form, stages, numbers, dtype, torch).items():
         reference = max((key for key in calls if key[0] == NUMPY_STAGE), key=list(calls).index, default=None)
         timed, skipped = {}, {}
         for key, call in calls.items():
@@ -216,6 +202,24 @@ def _form_rows(
                 samples=form.x[0],
                 **compared,
             )
+
+
+def _contenders(
+    form: Form, stages: Sequence[Stage], numbers: _Numbers, dtype: str, torch: Any | None
+) -> dict[str, dict[Key, Callable[[], Any]]]:
+    """The calls of everybody who takes part, forward and backward."""
+    forward: dict[Key, Callable[[], Any]] = {}
+    backward: dict[Key, Callable[[], Any]] = {}
+    pairs = [_of_stage(stage, form, numbers, dtype) for stage in stages]
+    if torch is not None:
+        pairs.append(_of_torch(torch, form, numbers))
+    for own_forward, own_backward in pairs:
+        forward |= own_forward
+        backward |= own_backward
+    if dtype == "float32" and any(map(gpu.on_gpu, stages)):
+        for way, (forward_call, backward_call) in gpu.cudnn(numbers[:4], form.stride, form.padding).items():
+            forward[PYTORCH, way], backward[PYTORCH, way] = forward_call, backward_call
+    return {"forward": forward, BACKWARD: backward}
 
 
 def _of_stage(

@@ -109,9 +109,7 @@ def _ladder_at(
             out.fill(np.nan)  # so that a number which a rung does not write is not one that another rung has written
             into = {} if stage.number == 1 else {"out": stage.arrays.asarray(out, stored)}
             try:
-                # A rung on tensor cores rounds its operands first, and then has a call for the product alone.
-                ready = getattr(multiply, "ready", None)
-                call = ready(own_a, own_b, **into) if ready else partial(multiply, own_a, own_b, **into)
+                call = _call_of(multiply, own_a, own_b, into)
                 reason = wrong(rung, np.asarray(stage.arrays.to_host(call())))
             except Exception as error:  # a rung that cannot run costs only itself
                 reason = f"{rung}: {raised(error)}"
@@ -122,25 +120,23 @@ def _ladder_at(
             own_clock |= gpu.samplers(stage, [key])
     turns = take_turns(calls, stages, effort, threads=threads, peak_in=stored, own_clock=own_clock)
     on_device = {stage.name for stage in devices}
-    for key in threads:
-        if key in (REFERENCE, PYTORCH):
-            continue
+    for key in (each for each in threads if each not in (REFERENCE, PYTORCH)):
         if found := turns.measured.get(key):
             limit.note(key, size**3, found.median)
         reference, label = REFERENCE, f"NumPy a @ b, {dtype}"
         if cublas is not None and key[0] in beside_cublas:
             reference, label = CUBLAS, f"cuBLAS through {cublas.library}, {dtype}"
         opponents = {"cublas": CUBLAS} if key[0] in on_device else {"numpy": REFERENCE, "pytorch": PYTORCH}
-        yield BenchRow(
-            "ladder",
-            *key,
-            dtype,
-            (size, size, size),
-            2 * size**3,
-            skipped=skipped.get(key),
-            bytes=product_bytes(size, size, size, stored),
-            **turns.columns(key, reference=reference, label=label, opponents=opponents),
-        )
+        columns = turns.columns(key, reference=reference, label=label, opponents=opponents)
+        columns |= {"skipped": skipped.get(key), "bytes": product_bytes(size, size, size, stored)}
+        yield BenchRow("ladder", *key, dtype, (size, size, size), 2 * size**3, **columns)
+
+
+def _call_of(multiply: Any, a: Any, b: Any, into: dict[str, Any]) -> Callable[[], Any]:
+    """The call that is timed. A rung on tensor cores rounds its operands first, and then has a call for the product
+    alone. into: out, or nothing where a rung takes none"""
+    ready = getattr(multiply, "ready", None)
+    return ready(a, b, **into) if ready else partial(multiply, a, b, **into)
 
 
 def _check_of(a: np.ndarray, b: np.ndarray, dtype: str) -> Callable[[str, np.ndarray], str | None]:

@@ -18,7 +18,6 @@ OF_NETWORKS = ("fastest_pytorch", "networks")
 
 _TEXT, _TRUTH = {"type": "string"}, {"type": "boolean"}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31}
-_NUMBER = {"type": "number", "minimum": -1e300, "maximum": 1e300}
 _SECONDS = {"type": "number", "minimum": 1e-13, "maximum": 1e9}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1e6}
 

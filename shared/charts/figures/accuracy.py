@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from shared.bench.measuring.rows import BenchRow, Curve
@@ -44,13 +45,7 @@ def accuracy_in_time(results: Results, *, emulated: bool = False) -> Chart | Non
         every = [second for curve in curves for second in curve.seconds]
         log_axis(axes, "x", min(every) / 1.6, max(every) * 1.6, text=duration, most=6)
         for curve in curves:
-            colour = who.colour(curve.stage)
-            axes.plot(
-                curve.seconds, [100 * value for value in curve.accuracy], color=colour, linewidth=1.6, markersize=5.5,
-                linestyle=(0, (2, 2)) if curve.emulated else who.dashes(curve.stage), marker=who.marker(curve.stage),
-                markerfacecolor=PAPER if curve.emulated else colour, markeredgecolor=INK,
-                markeredgewidth=0.5, zorder=3, label=_label(curve, reached[curve.stage], target),
-            )  # fmt: skip
+            _draw(axes, curve, target, _label(curve, reached[curve.stage], target))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=7))
         low, high = axes.get_ylim()
         axes.set_ylim(min(low, 100 * target - 1), min(max(high, 100 * target + 1), 100.5))
@@ -59,15 +54,6 @@ def accuracy_in_time(results: Results, *, emulated: bool = False) -> Chart | Non
             share(target), (0, 100 * target), (4, 4), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
             fontsize=SMALL, fontweight="bold", bbox=patch(), zorder=4,
         )  # fmt: skip
-        for curve in curves:
-            # Where this curve gets there; the time in its label is the median of several such curves.
-            for seconds, accuracy in zip(curve.seconds, curve.accuracy, strict=True):
-                if accuracy >= target:
-                    axes.plot(
-                        seconds, 100 * accuracy, "o", markersize=11, markerfacecolor="none", markeredgecolor=INK,
-                        markeredgewidth=1.3, zorder=5,
-                    )  # fmt: skip
-                    break
         axes.set_xlabel("training time, evaluation left out, log scale")
         axes.set_ylabel("test images classified rightly (%)")
         axes.legend(loc="lower left", bbox_to_anchor=(-0.04, 1.0), handlelength=3.2)
@@ -92,6 +78,20 @@ def accuracy_in_time(results: Results, *, emulated: bool = False) -> Chart | Non
         "learnt. All learn the same per epoch, so a faster contender is the same curve further left. The rings mark "
         "the first epoch that ends above the broken line; the times beside the names are medians of all passes.",
     )
+
+
+def _draw(axes: Axes, curve: Curve, target: float, label: str) -> None:
+    """A curve, and a ring where it gets to the target; the time in its label is the median of several such curves."""
+    colour = who.colour(curve.stage)
+    axes.plot(
+        curve.seconds, [100 * value for value in curve.accuracy], color=colour, linewidth=1.6, markersize=5.5,
+        linestyle=(0, (2, 2)) if curve.emulated else who.dashes(curve.stage), marker=who.marker(curve.stage),
+        markerfacecolor=PAPER if curve.emulated else colour, markeredgecolor=INK,
+        markeredgewidth=0.5, zorder=3, label=label,
+    )  # fmt: skip
+    marks = zip(curve.seconds, curve.accuracy, strict=True)
+    if ring := next(((seconds, 100 * accuracy) for seconds, accuracy in marks if accuracy >= target), None):
+        axes.plot(*ring, "o", markersize=11, markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.3, zorder=5)
 
 
 def _case(curves: Sequence[Curve]) -> list[Curve]:

@@ -23,6 +23,9 @@ from shared.charts.drawing.words import capital, listed, share, three_digits
 
 NAMES = {"numpy": "NumPy a @ b", "pytorch": "PyTorch", "cublas": "cuBLAS"}
 
+SHARES_AT, SPEEDS_AT = 42, 88
+"""Where the columns beside the rows stand, in points from the axes."""
+
 
 class Line(NamedTuple):
     """One row of the figure. speeds: dtype -> GFLOP/s; shares: dtype -> share of the best library; steady: whether a
@@ -74,22 +77,8 @@ def ladder_share(results: Results, *, emulated: bool = False) -> Chart | None:
     with house_style():
         figure = new_figure(title, who.footer(results, kind="ladder"), height=1.3 + 0.2 * rows)
         axes = figure.subplots()
-        place, names = 0.0, []
-        for text, group in groups.items():
-            heading(axes, place, text)
-            for line in group:
-                place += 1.0
-                _draw(axes, place, line)
-                names.append((place, line.rung))
-            place += 1.2
-        columns = (42, 88)
-        for line, (place, _) in zip(lines, names, strict=True):
-            column(axes, place, columns[0], share(line.share))
-            column(axes, place, columns[1], three_digits(line.speed))
-        column(axes, -1, columns[0], "share")
-        column(axes, -1, columns[1], "GFLOP/s")
+        _draw_rows(axes, groups)
         axes.axvline(1, color=INK, linewidth=1.2, zorder=1)
-        rows_axis(axes, names, place, first=-1)
         least = min(value for line in lines for value in line.shares.values())
         log_axis(axes, "x", 0.55 * least, 1.9 * max(1.0, most), text=share, most=5)
         axes.set_xlabel("share of the best library's speed, log scale")
@@ -112,6 +101,23 @@ def ladder_share(results: Results, *, emulated: bool = False) -> Chart | None:
         caption += " Filled points are float32, hollow ones float64; the numbers are float32's where it was measured."
     alt = f"Speed of each rung as a share of the best library on the same product. The fastest of each stage: {said}."
     return Chart("ladder_share", figure, title, alt, caption)
+
+
+def _draw_rows(axes: Axes, groups: Mapping[str, Sequence[Line]]) -> None:
+    """A row for each rung under the name of its group: its points, and beside them its share and its speed."""
+    place, names = 0.0, []
+    for text, group in groups.items():
+        heading(axes, place, text)
+        for line in group:
+            place += 1.0
+            _draw(axes, place, line)
+            names.append((place, line.rung))
+            column(axes, place, SHARES_AT, share(line.share))
+            column(axes, place, SPEEDS_AT, three_digits(line.speed))
+        place += 1.2
+    column(axes, -1, SHARES_AT, "share")
+    column(axes, -1, SPEEDS_AT, "GFLOP/s")
+    rows_axis(axes, names, names[-1][0], first=-1)
 
 
 def common_size(rows: Sequence[BenchRow]) -> int | None:

@@ -51,38 +51,14 @@ def ladder_sizes(results: Results, *, emulated: bool = False) -> Chart | None:
         for axes in grid_of.flat[len(panels) :]:
             axes.set_visible(False)
         for axes, (stage, mine) in zip(grid_of.flat, panels.items(), strict=False):
-            labels = []
-            reference = _reference(mine)
-            axes.plot(
-                list(reference), list(reference.values()), color=BAND, linewidth=6, zorder=1, solid_capstyle="round"
-            )
-            if reference:
-                labels.append(end_of(reference, "cuBLAS" if mine[0].reference.startswith("cuBLAS") else "NumPy a @ b"))
-            for place, rung in enumerate(_rungs(mine)):
-                line = {row.shape[0]: row.gflops or 0.0 for row in mine if row.name == rung}
-                axes.plot(
-                    list(line), list(line.values()), color=who.colour(stage), linewidth=1.4,
-                    marker=_RUNG_MARKERS[place % len(_RUNG_MARKERS)], markersize=5,
-                    linestyle=_RUNG_DASHES[place % len(_RUNG_DASHES)],
-                )  # fmt: skip
-                labels.append(end_of(line, rung))
-            axes.set_title(f"{who.title(stage)}, {mine[0].dtype}")
-            size_axis(axes, [row.shape[0] for row in mine], most=3)
-            axes.tick_params(axis="x", labelsize=8.5)
-            log_axis(axes, "y", min(speeds) / 2, max(speeds) * 2, most=6)
-            axes.tick_params(labelleft=True)
-            columns.append((axes, labels))
+            columns.append((axes, _panel(axes, stage, mine, speeds)))
         figure.supylabel("GFLOP/s, log scale", fontsize=9)
         for axes in grid_of.flat[max(0, len(panels) - across) : len(panels)]:
             axes.set_xlabel("rows = columns")
         for place, (axes, labels) in enumerate(columns):
             label_column(axes, labels, gap=12, size=7.5 if len(labels) > 8 else 8.0, settled=place > 0)
     said = "; ".join(
-        f"{who.title(stage)}: "
-        + ", ".join(
-            f"{rung} {range_of({row.shape[0]: row.gflops or 0.0 for row in mine if row.name == rung})}"
-            for rung in _rungs(mine)
-        )
+        f"{who.title(stage)}: " + ", ".join(f"{rung} {range_of(_line(mine, rung))}" for rung in _rungs(mine))
         for stage, mine in panels.items()
     )
     return Chart(
@@ -95,13 +71,41 @@ def ladder_sizes(results: Results, *, emulated: bool = False) -> Chart | None:
     )
 
 
+def _panel(axes: Axes, stage: str, rows: Sequence[BenchRow], speeds: Sequence[float]) -> list[Label]:
+    """Draw the rungs of one stage, and the library beside them: the labels of their lines. speeds: of all panels"""
+    labels = []
+    reference = _reference(rows)
+    axes.plot(list(reference), list(reference.values()), color=BAND, linewidth=6, zorder=1, solid_capstyle="round")
+    if reference:
+        labels.append(end_of(reference, "cuBLAS" if rows[0].reference.startswith("cuBLAS") else "NumPy a @ b"))
+    for place, rung in enumerate(_rungs(rows)):
+        line = _line(rows, rung)
+        axes.plot(
+            list(line), list(line.values()), color=who.colour(stage), linewidth=1.4,
+            marker=_RUNG_MARKERS[place % len(_RUNG_MARKERS)], markersize=5,
+            linestyle=_RUNG_DASHES[place % len(_RUNG_DASHES)],
+        )  # fmt: skip
+        labels.append(end_of(line, rung))
+    axes.set_title(f"{who.title(stage)}, {rows[0].dtype}")
+    size_axis(axes, [row.shape[0] for row in rows], most=3)
+    axes.tick_params(axis="x", labelsize=8.5)
+    log_axis(axes, "y", min(speeds) / 2, max(speeds) * 2, most=6)
+    axes.tick_params(labelleft=True)
+    return labels
+
+
+def _line(rows: Sequence[BenchRow], rung: str) -> Speeds:
+    """The speed of a rung at each size."""
+    return {row.shape[0]: row.gflops or 0.0 for row in rows if row.name == rung}
+
+
 def _reference(rows: Sequence[BenchRow]) -> Speeds:
     return {row.shape[0]: row.gflops * row.ratio for row in rows if row.gflops and row.ratio}
 
 
 def _growth(rows: Sequence[BenchRow], rung: str) -> tuple[float, int, int]:
     """(factor, smallest size, largest size) between the ends of a rung's line, whichever way it goes."""
-    line = {row.shape[0]: row.gflops or 0.0 for row in rows if row.name == rung}
+    line = _line(rows, rung)
     small, large = min(line), max(line)
     return line[large] / line[small], small, large
 

@@ -6,7 +6,7 @@ Both axes are logarithmic: sizes are powers of two, and speeds spread over five 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -58,29 +58,8 @@ def speed_against_size(results: Results, *, emulated: bool = False) -> Chart | N
     with house_style():
         figure = new_figure(title, who.footer(results, kind="ladder"), height=4.3)
         axes = figure.subplots()
-        labels = []
-        for library, line in libraries.items():
-            axes.plot(
-                list(line), list(line.values()), color=who.colour(library), linestyle=who.dashes(library),
-                linewidth=2.2, marker=who.marker(library), markersize=5, zorder=2,
-            )  # fmt: skip
-            labels.append(end_of(line, NAMES[library], who.colour(library)))
-        for stage, line in lines.items():
-            axes.plot(
-                list(line), list(line.values()), color=who.colour(stage), linewidth=1.8, marker=who.marker(stage),
-                markersize=6.5, markeredgecolor=INK, markeredgewidth=0.5, zorder=3,
-            )  # fmt: skip
-            only64 = not any(row.dtype == "float32" for row in rows if row.stage == stage)
-            text = who.name(stage)
-            labels.append(end_of(line, f"{text},\nfloat64" if only64 else text, who.colour(stage)))
-        if with_copies:
-            axes.plot(
-                list(with_copies), list(with_copies.values()), color=who.colour(who.GPU_STAGE), linewidth=1.4,
-                linestyle=(0, (2, 2)), marker=who.marker(who.GPU_STAGE), markersize=6, markerfacecolor=PAPER,
-                zorder=3,
-            )  # fmt: skip
-            text = "CUDA,\nwith copies"
-            labels.append(end_of(with_copies, text, who.colour(who.GPU_STAGE)))
+        with_float32 = {row.stage for row in rows if row.dtype == "float32"}
+        labels = _draw_lines(axes, lines, libraries, with_copies, with_float32)
         size_axis(axes, sizes, most=6)
         log_axis(axes, "y", min(speeds) / 2, max(speeds) * 2.2, most=7)
         axes.set_xlabel("rows = columns of the matrices, log scale")
@@ -106,6 +85,38 @@ def speed_against_size(results: Results, *, emulated: bool = False) -> Chart | N
             else ""
         ),
     )
+
+
+def _draw_lines(
+    axes: Axes,
+    lines: Mapping[str, Speeds],
+    libraries: Mapping[str, Speeds],
+    with_copies: Speeds,
+    with_float32: Collection[str],
+) -> list[Label]:
+    """Draw the lines of the libraries, the stages, and the GPU with its copies: their labels."""
+    labels = []
+    for library, line in libraries.items():
+        axes.plot(
+            list(line), list(line.values()), color=who.colour(library), linestyle=who.dashes(library),
+            linewidth=2.2, marker=who.marker(library), markersize=5, zorder=2,
+        )  # fmt: skip
+        labels.append(end_of(line, NAMES[library], who.colour(library)))
+    for stage, line in lines.items():
+        axes.plot(
+            list(line), list(line.values()), color=who.colour(stage), linewidth=1.8, marker=who.marker(stage),
+            markersize=6.5, markeredgecolor=INK, markeredgewidth=0.5, zorder=3,
+        )  # fmt: skip
+        text = who.name(stage)
+        labels.append(end_of(line, text if stage in with_float32 else f"{text},\nfloat64", who.colour(stage)))
+    if with_copies:
+        axes.plot(
+            list(with_copies), list(with_copies.values()), color=who.colour(who.GPU_STAGE), linewidth=1.4,
+            linestyle=(0, (2, 2)), marker=who.marker(who.GPU_STAGE), markersize=6, markerfacecolor=PAPER,
+            zorder=3,
+        )  # fmt: skip
+        labels.append(end_of(with_copies, "CUDA,\nwith copies", who.colour(who.GPU_STAGE)))
+    return labels
 
 
 def best_speeds(rows: Sequence[BenchRow]) -> dict[str, Speeds]:

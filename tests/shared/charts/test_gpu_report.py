@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
@@ -64,6 +65,16 @@ def made_up(emulated: bool = False) -> dict[str, Any]:
     }
 
 
+@pytest.fixture
+def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are drawn and not written, which takes most of a second for each."""
+
+    def named(figure: Figure, stem: Path) -> list[Path]:
+        return [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+
+    monkeypatch.setattr(report_charts, "save", named)
+
+
 def test_charts_come_with_titles_and_a_sentence_for_who_cannot_see_them(tmp_path: Path) -> None:
     charts = {chart["file"]: chart for chart in report_charts.draw(made_up(), tmp_path)}
     assert set(charts) == {
@@ -104,7 +115,7 @@ def test_no_time_of_the_emulator_is_drawn(tmp_path: Path) -> None:
     assert "emulated on the CPU" in (tmp_path / "gpu_training.svg").read_text()
 
 
-def test_rows_without_numbers_are_left_out_and_the_others_drawn(tmp_path: Path) -> None:
+def test_rows_without_numbers_are_left_out_and_the_others_drawn(unsaved: None, tmp_path: Path) -> None:
     """JSON has "nan" for what is no number, and null for a rung that had no cuBLAS beside it."""
     document = made_up()
     for part, place, value in (
@@ -120,7 +131,7 @@ def test_rows_without_numbers_are_left_out_and_the_others_drawn(tmp_path: Path) 
     assert {chart["file"] for chart in report_charts.draw(document, tmp_path) if "steps" in chart["file"]} == set()
 
 
-def test_a_title_never_says_how_fast_cublas_is_beside_itself(tmp_path: Path) -> None:
+def test_a_title_never_says_how_fast_cublas_is_beside_itself(unsaved: None, tmp_path: Path) -> None:
     document = made_up()
     rows = document["parts"]["ladder"]["rows"]
     document["parts"]["ladder"]["rows"] = [row for row in rows if row["rung"] in ("cuBLAS", "mma")]
@@ -158,7 +169,9 @@ def test_no_dot_lies_over_a_number() -> None:
         assert overlapping(chart.figure) == []
 
 
-def test_steps_of_known_networks_are_drawn_beside_pytorchs_fastest_where_it_was_measured(tmp_path: Path) -> None:
+def test_steps_of_known_networks_are_drawn_beside_pytorchs_fastest_where_it_was_measured(
+    unsaved: None, tmp_path: Path
+) -> None:
     document = made_up()
     rows = [known_step("lenet5", "graph", 1e-4), known_step("lenet5", "PyTorch compiled", 2.5e-5)]
     document["parts"]["fastest_pytorch"] = {"rows": [*rows, step("resident", 1e-5, 64) | {"kind": "dense"}]}

@@ -18,7 +18,7 @@ from shared.architectures import Architecture, mlp
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.training import checkpoint_file
 from shared.training.checkpoint_file import Stored
-from shared.training.checkpoints import CheckpointError, _checksum, load_checkpoint, restore_optimizer
+from shared.training.checkpoints import CheckpointError, checksum, load_checkpoint, restore_optimizer
 from shared.training.runs import Position
 
 SMALL = Architecture(
@@ -59,7 +59,7 @@ def forged(path: Path, about: Any, tensors: dict[str, np.ndarray] | None = None)
     """A file with this header and these tensors, whose checksum is right."""
     text = about if isinstance(about, str) else json.dumps(about)
     tensors = TENSORS if tensors is None else tensors
-    metadata = {"groundup": text, "sha256": _checksum(text, tensors)}
+    metadata = {"groundup": text, "sha256": checksum(text, tensors)}
     path.write_bytes(safetensors.numpy.save(tensors, metadata))
     return path
 

@@ -105,8 +105,3 @@ def read_at_strides(values: np.ndarray, row: int, column: int) -> np.ndarray | N
     i, j = np.indices(values.shape)
     places = i * row + j * column
     return values.reshape(-1)[places] if places.max() < values.size else None
-
-
-def quietly(compute: Callable[[], Any]) -> Any:
-    with np.errstate(all="ignore"):
-        return compute()
