@@ -12,6 +12,7 @@ from groundup.commands.keyboard import is_interactive
 from groundup.commands.learn_detective import add_commands
 from groundup.commands.learn_output import (
     place_of,
+    relative,
     show_difference,
     show_graded,
     show_hint,
@@ -291,7 +292,7 @@ def debug(context: typer.Context, task: TaskName = None) -> None:
     if script is None:
         say(told)
         raise typer.Exit(1)
-    say(f"{script}: the call that fails\n\n  {told}\n")
+    say(f"the call that fails, as a script:\n\n  {told.replace(str(script), relative(script))}")
 
 
 @app.command(name="solution")
