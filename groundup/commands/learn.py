@@ -155,7 +155,11 @@ def check(
     named = [course().task(each) for each in tasks or []] or [order.chosen_task(workspace, None)]
     chosen = [each for each in every if begun(workspace, each)] if all_ else named
     current = workspace.record.current
-    verdicts = {each.id: _graded(workspace, each, quiet=as_json_) for each in chosen}
+    verdicts: dict[str, Verdict] = {}
+    for each in chosen:
+        if verdicts and tasks and not as_json_:
+            say("")
+        verdicts[each.id] = _graded(workspace, each, quiet=as_json_)
     if all_:
         workspace.record.current = current
         workspace.save()
@@ -292,7 +296,7 @@ def debug(context: typer.Context, task: TaskName = None) -> None:
     if script is None:
         say(told)
         raise typer.Exit(1)
-    say(f"the call that fails, as a script:\n\n  {told.replace(str(script), relative(script))}")
+    say(f"the call that fails, as a script:\n\n  {told.replace(str(script.parent), relative(script.parent))}")
 
 
 @app.command(name="solution")

@@ -58,7 +58,7 @@ def use(folder: str, name: str, step: bool = False) -> tuple[Workspace, Task]:
     """
     workspace, task = locate(Path(folder), course()), course().task(name)
     sys.excepthook = lambda kind, *error: None if kind is BdbQuit else sys.__excepthook__(kind, *error)
-    os.environ.setdefault("GROUNDUP_CUDA", "emulator")
+    os.environ["GROUNDUP_CUDA"] = "emulator"
     os.environ |= {"GROUNDUP_EMULATOR": "step"} if step else {}
     os.environ |= {"GROUNDUP_SANITIZE": "undefined"} if is_c(task.file) else {}  # which makes -Og -g of -O3, too
     built = workspace.built / "debug" / task.id
