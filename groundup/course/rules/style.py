@@ -52,7 +52,7 @@ def _remarks(function: ast.stmt, task: Task) -> Iterator[tuple[int, str]]:
 
 
 def _arrays(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """The names of what is an array and no list of arrays: by its annotation, or because a function of NumPy made it."""
+    """The names of what is an array, and no list of arrays: by its annotation, or because NumPy has made it."""
     for node in nodes:
         match node:
             case ast.arg(arg=name, annotation=ast.expr() as kind) if ast.unparse(kind).split(" |")[0] in ARRAYS:
