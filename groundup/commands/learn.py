@@ -132,7 +132,7 @@ def start(
 @app.command()
 def check(
     context: typer.Context,
-    tasks: TaskNames = None,
+    task: TaskNames = None,
     all_: Annotated[bool, typer.Option("--all", help="Grade every task that you have begun.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
     style: StyleRemark = True,
@@ -149,15 +149,15 @@ def check(
     """
     workspace = locate(context.obj, course())
     _set_style(style)
-    if all_ and tasks:
-        raise ValueError(f"check: name a task or give --all, not both; got {' '.join(tasks)} and --all")
+    if all_ and task:
+        raise ValueError(f"check: name a task or give --all, not both; got {' '.join(task)} and --all")
     every = [*course().tasks, *course().cases]
-    named = [course().task(each) for each in tasks or []] or [order.chosen_task(workspace, None)]
+    named = [course().task(each) for each in task or []] or [order.chosen_task(workspace, None)]
     chosen = [each for each in every if begun(workspace, each)] if all_ else named
     current = workspace.record.current
     verdicts: dict[str, Verdict] = {}
     for each in chosen:
-        if verdicts and tasks and not as_json_:
+        if verdicts and task and not as_json_:
             say("")
         verdicts[each.id] = _graded(workspace, each, quiet=as_json_)
     if all_:

@@ -216,6 +216,17 @@ def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixt
     assert list(document["tasks"]) == [task.id for task in course().tasks]
 
 
+def test_the_remark_on_style_can_be_left_out(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GROUNDUP_LEARN_STYLE", "")
+    write(learner, FIRST, "    return c", "    unused = 1\n    return c")
+    assert run("check", "1.1") == 0
+    assert ": unused is never read" in capsys.readouterr().out
+    assert run("check", "1.1", "--no-style") == 0
+    assert "unused" not in capsys.readouterr().out
+
+
 def test_several_tasks_are_checked_by_one_command(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "1.1", "2.2") == 1
     assert capsys.readouterr().out.count("not written yet") == 2
