@@ -47,6 +47,9 @@ GDB = "GROUNDUP_GDB"
 MOST_IN_LINE = 24
 """Numbers of an argument that stand in the script; more lie in a file beside it."""
 
+COMPARING = {("check", "equal"): ("got", "expected"), ("exercise", "shape"): ("given", "value")}
+"""(file, function) that compares two results -> its variables for the learner's, and for the right one."""
+
 _stops: list[tuple[str, int]] = []
 """Where pdb stops: (file, line)."""
 
@@ -209,9 +212,9 @@ class Calls:
         for _ in range(3):
             assert frame.f_back is not None
             frame = frame.f_back
-            expected = frame.f_locals.get("value", frame.f_locals.get("expected"))
-            if isinstance(expected, np.ndarray | float | list):
-                got = frame.f_locals.get("given", frame.f_locals.get("got"))
+            names = COMPARING.get((Path(frame.f_code.co_filename).stem, frame.f_code.co_name))
+            if names:
+                got, expected = (frame.f_locals.get(each) for each in names)
                 case = [call for call in self.last if call.number >= self._case]
                 return [*(call for call in case if _is_same(call.result, got)), last][0], expected
         return last, None
@@ -277,7 +280,7 @@ def script(task: Task, folder: str, call: Call, expected: Any, path: Path) -> st
         lines += ["np.testing.assert_allclose(got, expected, 1e-4, 1e-6)"]
     if arrays:
         np.savez(path.with_suffix(".npz"), allow_pickle=False, **arrays)
-        lines.insert(0, 'numbers = np.load(__file__.replace(".py", ".npz"))')
+        lines.insert(0, 'saved = np.load(__file__.replace(".py", ".npz"))')
     step = ", step=True" * call.is_launch
     head = ["import numpy as np", "", "from groundup.course import failing_call", ""]
     use = [f"failing_call.use({folder!r}, {task.id!r}{step})", *imports, f"function = {function}"]
@@ -307,7 +310,7 @@ def _expression(value: Any, name: str, arrays: dict[str, np.ndarray], imports: l
         return f"np.full({array.shape}, np.nan, {array.dtype.name!r})"
     if array.size > MOST_IN_LINE or not array.size or not np.isfinite(array).all():
         arrays[name] = array
-        return f"numbers[{name!r}]" + ".tolist()" * isinstance(value, list)
+        return f"saved[{name!r}]" + ".tolist()" * isinstance(value, list)
     return repr(value) if isinstance(value, list) else f"np.array({array.tolist()}, {array.dtype.name!r})"
 
 
