@@ -13,6 +13,7 @@ from groundup.commands.learn_detective import add_commands
 from groundup.commands.learn_grade import grade as grade_many
 from groundup.commands.learn_output import (
     place_of,
+    relative,
     show_difference,
     show_graded,
     show_hint,
@@ -132,7 +133,7 @@ def start(
 @app.command()
 def check(
     context: typer.Context,
-    tasks: TaskNames = None,
+    task: TaskNames = None,
     all_: Annotated[bool, typer.Option("--all", help="Grade every task that you have begun.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
     style: StyleRemark = True,
@@ -149,13 +150,17 @@ def check(
     """
     workspace = locate(context.obj, course())
     _set_style(style)
-    if all_ and tasks:
-        raise ValueError(f"check: name a task or give --all, not both; got {' '.join(tasks)} and --all")
+    if all_ and task:
+        raise ValueError(f"check: name a task or give --all, not both; got {' '.join(task)} and --all")
     every = [*course().tasks, *course().cases]
-    named = [course().task(each) for each in tasks or []] or [order.chosen_task(workspace, None)]
+    named = [course().task(each) for each in task or []] or [order.chosen_task(workspace, None)]
     chosen = [each for each in every if begun(workspace, each)] if all_ else named
     current = workspace.record.current
-    verdicts = {each.id: _graded(workspace, each, quiet=as_json_) for each in chosen}
+    verdicts: dict[str, Verdict] = {}
+    for each in chosen:
+        if verdicts and task and not as_json_:
+            say("")
+        verdicts[each.id] = _graded(workspace, each, quiet=as_json_)
     if all_:
         workspace.record.current = current
         workspace.save()
@@ -295,7 +300,7 @@ def debug(context: typer.Context, task: TaskName = None) -> None:
     if script is None:
         say(told)
         raise typer.Exit(1)
-    say(f"{script}: the call that fails\n\n  {told}\n")
+    say(f"the call that fails, as a script:\n\n  {told.replace(str(script.parent), relative(script.parent))}")
 
 
 @app.command(name="solution")

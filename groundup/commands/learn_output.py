@@ -55,7 +55,7 @@ def show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> N
                 say()
         if verdict.line:
             path = Path(verdict.file) if verdict.file else workspace.folder / (task.file if task else "")
-            say(f"    {_relative(path)}:{verdict.line}", f"  {verdict.source}" if verdict.source else "")
+            say(f"    {relative(path)}:{verdict.line}", f"  {verdict.source}" if verdict.source else "")
         if verdict.cause:
             say(("\n  likely: ", "bold"), verdict.cause)
         if verdict.more:
@@ -195,11 +195,12 @@ def place_of(workspace: Workspace, task: Task) -> str:
     try:
         line = find(workspace.text(task.file), task.function, task.file).first
     except ValueError:
-        return _relative(path)
-    return f"{_relative(path)}:{line}"
+        return relative(path)
+    return f"{relative(path)}:{line}"
 
 
-def _relative(path: Path) -> str:
+def relative(path: Path) -> str:
+    """A path as it is typed in the folder that the shell stands in."""
     try:
         here = Path.cwd()
     except FileNotFoundError:  # the folder that the shell stands in was deleted

@@ -8,6 +8,8 @@ learners_stage.py
                 `groundup train STAGE --mine`: a stage with all functions of the learner's that pass
 learners_lens.py
                 `groundup learn lens`: the launch of the learner's kernel that its check of memory looks at
+failing_call.py
+                `groundup learn debug`: the call that fails, as a script that runs in a debugger
 checks/         what a check is, how a function is graded by several, and how known mistakes are recognised
 grading/        the checks of each task and of each checkpoint
 rules/          what each command of `groundup learn` does to the folder: what is next, hints, passes, …

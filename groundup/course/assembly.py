@@ -271,7 +271,7 @@ def _defined(text: str | bytes) -> list[str]:
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds the assembled modules before any other finder is asked."""
 
-    def __init__(self, modules: Mapping[str, str], moved: Callable[[CodeType], CodeType] | None) -> None:
+    def __init__(self, modules: Mapping[str, str], moved: Callable[[CodeType], CodeType] | None = None) -> None:
         self.modules, self.moved = modules, moved
 
     def find_spec(

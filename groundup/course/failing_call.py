@@ -17,6 +17,7 @@ import pdb
 import re
 import signal
 import sys
+import threading
 from bdb import BdbQuit
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -46,6 +47,9 @@ GDB = "GROUNDUP_GDB"
 MOST_IN_LINE = 24
 """Numbers of an argument that stand in the script; more lie in a file beside it."""
 
+COMPARING = {("check", "equal"): ("got", "expected"), ("exercise", "shape"): ("given", "value")}
+"""(file, function) that compares two results -> its variables for the learner's, and for the right one."""
+
 _stops: list[tuple[str, int]] = []
 """Where pdb stops: (file, line)."""
 
@@ -57,7 +61,7 @@ def use(folder: str, name: str, step: bool = False) -> tuple[Workspace, Task]:
     """
     workspace, task = locate(Path(folder), course()), course().task(name)
     sys.excepthook = lambda kind, *error: None if kind is BdbQuit else sys.__excepthook__(kind, *error)
-    os.environ.setdefault("GROUNDUP_CUDA", "emulator")
+    os.environ["GROUNDUP_CUDA"] = "emulator"
     os.environ |= {"GROUNDUP_EMULATOR": "step"} if step else {}
     os.environ |= {"GROUNDUP_SANITIZE": "undefined"} if is_c(task.file) else {}  # which makes -Og -g of -O3, too
     built = workspace.built / "debug" / task.id
@@ -93,31 +97,32 @@ def stop(frame: FrameType | None = None) -> None:
 
 
 def rerun(folder: str, name: str, call: int) -> None:
-    """Run the checks of a task, with a stop in one call, up to the first that fails. Raises what that raises.
-
-    A launch is made alone, line by line.
-    """
+    """Run the checks of a task, with a stop in one call, up to the first that fails. Raises what that raises."""
 
     def at(frame: FrameType, now: Call) -> None:
-        if now.number == call and now.is_launch:
-            raise Launched
-        if now.number == call:
+        if now.number == call and now.is_launch and _stops:
+            # Python traces nothing in this thread while it is in a profile function.
+            thread = threading.Thread(target=_step, args=(now,))
+            thread.start()
+            thread.join()
+        elif now.number == call:
             stop(frame)
 
-    calls = Calls(*use(folder, name), at)
+    Calls(*use(folder, name), at).run()
+
+
+def _step(launch: Call) -> None:
+    """Make a launch once more, line by line in Python, before the check makes it."""
+    from cuda_emulator.inspection import step
+
+    source, grid, block = launch.of
     try:
-        calls.run()
-    except Launched:
-        from cuda_emulator.inspection import step
-
-        source, grid, block = calls.last[-1].of
         stop()
-        step.run_kernel(source, [*calls.last[-1].arguments.values()], grid, block, 0)
-        print(calls.last[-1].arguments)
-
-
-class Launched(BaseException):
-    """Ends the checks before the launch that is wanted. It is no Exception, so that no check catches it."""
+        step.run_kernel(source, [*deepcopy(launch.arguments).values()], grid, block, 0)
+    except BdbQuit:
+        os._exit(0)
+    except Exception:  # the check meets the same error
+        return
 
 
 @dataclass
@@ -206,9 +211,9 @@ class Calls:
         for _ in range(3):
             assert frame.f_back is not None
             frame = frame.f_back
-            expected = frame.f_locals.get("value", frame.f_locals.get("expected"))
-            if isinstance(expected, np.ndarray | float | list):
-                got = frame.f_locals.get("given", frame.f_locals.get("got"))
+            names = COMPARING.get((Path(frame.f_code.co_filename).stem, frame.f_code.co_name))
+            if names:
+                got, expected = (frame.f_locals.get(each) for each in names)
                 case = [call for call in self.last if call.number >= self._case]
                 return [*(call for call in case if _is_same(call.result, got)), last][0], expected
         return last, None
@@ -252,7 +257,7 @@ def script(task: Task, folder: str, call: Call, expected: Any, path: Path) -> st
     """A call as a Python script. path: where it will lie. Raises ValueError if its arguments cannot be written."""
     name, arrays, imports = task.function, dict[str, np.ndarray](), list[str]()
     if "." in name or (call.of and name not in (call.of[0], getattr(call.of[0], "name", ""))):
-        raise ValueError(f"{name} is not called alone, by its name")
+        raise ValueError(f"the check calls {name} through an object or a function of its own")
     arguments = {each.lstrip("*"): value for each, value in call.arguments.items()}
     written = [each[1:] for each in call.arguments if each[0] == "*"]
     if is_c(task.file):
@@ -274,7 +279,7 @@ def script(task: Task, folder: str, call: Call, expected: Any, path: Path) -> st
         lines += ["np.testing.assert_allclose(got, expected, 1e-4, 1e-6)"]
     if arrays:
         np.savez(path.with_suffix(".npz"), allow_pickle=False, **arrays)
-        lines.insert(0, 'numbers = np.load(__file__.replace(".py", ".npz"))')
+        lines.insert(0, 'saved = np.load(__file__.replace(".py", ".npz"))')
     step = ", step=True" * call.is_launch
     head = ["import numpy as np", "", "from groundup.course import failing_call", ""]
     use = [f"failing_call.use({folder!r}, {task.id!r}{step})", *imports, f"function = {function}"]
@@ -297,14 +302,14 @@ def _expression(value: Any, name: str, arrays: dict[str, np.ndarray], imports: l
     if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
         parts = [_expression(each, f"{name}_{place}", arrays, imports) for place, each in enumerate(value)]
         return f"[{', '.join(parts)}]"
-    array = np.asarray(value)  # raises ValueError for rows of several lengths
-    if not isinstance(value, list | np.ndarray) or array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} is of another kind than numbers: {type(value).__name__}")
+    array = np.asarray(value if isinstance(value, list | np.ndarray) else "")  # ValueError for rows of several lengths
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} consists of other things than numbers")
     if array.size and array.dtype.kind == "f" and np.isnan(array).all():
         return f"np.full({array.shape}, np.nan, {array.dtype.name!r})"
     if array.size > MOST_IN_LINE or not array.size or not np.isfinite(array).all():
         arrays[name] = array
-        return f"numbers[{name!r}]" + ".tolist()" * isinstance(value, list)
+        return f"saved[{name!r}]" + ".tolist()" * isinstance(value, list)
     return repr(value) if isinstance(value, list) else f"np.array({array.tolist()}, {array.dtype.name!r})"
 
 

@@ -43,6 +43,7 @@ NEEDS = {"--compile": "numba_cuda", "torch_layers.py": "torch"}
 EXITS = {
     "groundup learn check": {0, 1},  # and checkpoint
     "groundup learn watch": {0, 1},
+    "groundup learn debug": {0, 1},
     "groundup learn solution": {0, 1},
 }
 """What a command that begins so may exit with besides 0: an exercise that nobody has touched yet does not pass."""

@@ -36,9 +36,10 @@ missing; its docstring says what it has to do.
     groundup learn check     grade the current task
     groundup learn hint      an idea; ask again for a plan, and again for nearly the code
 
-`groundup learn --help` lists the rest: watch, solution, next, skip, reset, status, checkpoint, cases. What you have
-done stands in progress.toml. The folder detective has programs with a fault in each, which you find and mend: `groundup
-learn cases` lists them. The folder .groundup holds what is built from your files, and copies of what was reset.
+`groundup learn --help` lists the rest: watch, debug, solution, next, skip, reset, status, checkpoint, cases. What you
+have done stands in progress.toml. The folder detective has programs with a fault in each, which you find and mend:
+`groundup learn cases` lists them. The folder .groundup holds what is built from your files, and copies of what was
+reset.
 
 Start Python itself in another folder: in this one it would find your files before groundup's own.
 """
@@ -70,7 +71,7 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / file, text.encode())
     written = [file for file in texts if had_cases or not file.startswith(f"{CASES}/")]
-    for name, text in (("README.md", README), (".gitignore", f"/{BUILT}/\n/runs/\n__pycache__/\n")):
+    for name, text in (("README.md", README), (".gitignore", f"/{BUILT}/\n/debug/\n/runs/\n__pycache__/\n")):
         if not (folder / name).exists():
             write_atomically(folder / name, text.encode())
     return workspace, written

@@ -64,10 +64,9 @@ def debug(workspace: Workspace, task: Task) -> tuple[Path | None, str]:
     if is_c(task.file):
         how = f"{IN_GDB}\n{KEYS}" if (gdb := shutil.which("gdb")) else NO_GDB
         line = f"{workspace.folder / task.file}:{workspace.place(task).body}"
-        steps = (f"set environment {GDB} 1", "run", f"break {line}", "continue")
-        command = " ".join(
-            ["gdb", "-q", *(f"-ex {shlex.quote(each)}" for each in steps), "--args", command] if gdb else [command]
-        )
+        steps = path.with_suffix(".gdb")
+        steps.write_text(f"set environment {GDB} 1\nrun\nbreak {line}\ncontinue\n", encoding="utf-8")
+        command = f"gdb -q -x {shlex.quote(str(steps))} --args {command}" if gdb else command
     compared = f": expected {verdict.expected}, got {verdict.got}" if verdict.expected else ""
     says = f"{task.id} fails its check {verdict.failed_check}: {verdict.what}{compared}".replace("\\", "/").replace(
         '"', "'"

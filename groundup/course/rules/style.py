@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from groundup.course.learner.functions import dedented, is_c
 from groundup.course.learner.workspace import Workspace
@@ -31,6 +31,9 @@ def _remarks(function: ast.stmt, task: Task) -> Iterator[tuple[int, str]]:
     nodes = [*ast.walk(function)]
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     outside = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    classes = (each for node in nodes if isinstance(node, ast.ClassDef) for each in ast.walk(node))
+    outside |= {node.id for node in classes if isinstance(node, ast.Name)}
+    arrays = set(_arrays(nodes)) if task.stage == STAGES[1] or task.stage not in STAGES else set()
     for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.BinOp(), attr="copy"), args=[]):
@@ -43,15 +46,22 @@ def _remarks(function: ast.stmt, task: Task) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"None is compared by `is{' not' * isinstance(how, ast.NotEq)}`: == asks the object"
             case ast.Assign(targets=[ast.Name(id=name)]) if name not in read | outside and name[0] != "_":
                 yield node.lineno, f"{name} is never read"
-            case ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name("range"), args=[_])):
-                if task.stage != STAGES[3] and (array := _written_by_element(node, index)):
-                    if task.stage == STAGES[1] or task.stage not in STAGES:
-                        yield (
-                            node.lineno,
-                            f"a loop over the elements of {array}: NumPy computes all of them in one call",
-                        )
-                elif name := _only_indexed(node, index):
-                    yield node.lineno, f"`for … in {name}` walks over the elements without an index"
+            case ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name("range"))):
+                if (array := _written_by_element(node, index)) in arrays:
+                    yield node.lineno, f"a loop over the elements of {array}: NumPy computes all of them in one call"
+
+
+def _arrays(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """The names of what is an array, and no list of arrays: by its annotation, or because NumPy has made it."""
+    for node in nodes:
+        match node:
+            case ast.arg(arg=name, annotation=ast.expr() as kind) if ast.unparse(kind).split(" |")[0] in ARRAYS:
+                yield name
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Attribute(value=ast.Name("np")))):
+                yield name
+
+
+ARRAYS = ("Array", "np.ndarray")
 
 
 def _written_by_element(loop: ast.For, index: str) -> str:
@@ -71,25 +81,6 @@ def _written_by_element(loop: ast.For, index: str) -> str:
 
 
 PLAIN = (ast.BinOp, ast.operator, ast.Subscript, ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.expr_context)
-
-
-def _only_indexed(loop: ast.For, index: str) -> str:
-    """The name whose length the range has and of which the loop reads nothing but the elements, one by one; else ""."""
-    match loop.iter:
-        case ast.Call(args=[ast.Call(func=ast.Name("len"), args=[ast.Name(name)])]):
-            inside = [node for statement in loop.body for node in ast.walk(statement)]
-            uses = [node for node in inside if _is_name(node, index)]
-            reads = [
-                node
-                for node in inside
-                if isinstance(node, ast.Subscript)
-                and isinstance(node.ctx, ast.Load)
-                and _is_name(node.value, name)
-                and _is_name(node.slice, index)
-            ]
-            others = [node for node in inside if _is_name(node, name)]
-            return name if reads and len(uses) == len(reads) == len(others) else ""
-    return ""
 
 
 def _is_name(node: ast.AST, name: str) -> bool:

@@ -16,7 +16,7 @@ from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.functions import find, function_text, replaced, stub_line
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
-from groundup.course.rules.order import chosen_task
+from groundup.course.rules.order import chosen_task, next_task
 from groundup.course.rules.states import begun
 
 LOOK_EVERY = 0.1
@@ -115,7 +115,8 @@ def followed(
     failing = [each for each in graded if not workspace.passed(each)]
     new = [each for each in failing if not each.fault and each not in had_passed]
     if not stay:
-        task = new[0] if new else task if failing else chosen_task(workspace, None)
+        on = chosen_task(workspace, None) if task not in graded or task.fault else next_task(workspace, task) or task
+        task = new[0] if new else task if failing else on
     if not task.fault:
         workspace.record.current = task.id
         workspace.save()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from groundup.course.learner.finding import locate
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task, course
-from groundup.course.rules import passing, watching
+from groundup.course.rules import passing
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 from tests.stages import STAGE_PARAMS
 from tests.wide import widely
@@ -217,51 +216,15 @@ def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixt
     assert list(document["tasks"]) == [task.id for task in course().tasks]
 
 
-def test_watch_grades_on_every_save_and_goes_on_after_a_pass(
+def test_the_remark_on_style_can_be_left_out(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    watched(monkeypatch, lambda: write(learner, FIRST, "+=", "-="), lambda: None, lambda: write(learner, FIRST))
-    shown = capsys.readouterr().out
-    assert shown.index("not written yet") < shown.index("failed") < shown.index("passed") < shown.index("1.2 ")
-    assert shown.count("failed") == 1
-    assert shown.rstrip().endswith("not watching any more")
-
-
-def watched(monkeypatch: pytest.MonkeyPatch, *saves: Callable[[], object], arguments: tuple[str, ...] = ()) -> None:
-    """Watch without a terminal while the learner saves these, one between two looks."""
-    acts = iter([*saves, None])
-
-    def pause() -> None:
-        act = next(acts)
-        if act is None:
-            raise KeyboardInterrupt
-        act()
-
-    monkeypatch.setattr(watching, "pause", pause)
-    assert run("watch", *arguments) == 0
-
-
-def test_an_earlier_task_that_breaks_is_shown_and_the_watch_stays_where_it_is(
-    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(learner, FIRST)
-    mark_passed(learner, FIRST)
-    watched(monkeypatch, lambda: write(learner, FIRST, "+=", "-="), arguments=("2.2",))
-    shown = capsys.readouterr().out
-    assert "1.1 had passed before this change\nwatching your files, now for 2.2; Ctrl-C ends it" in shown
-    assert locate(None, course()).record.current == "2.2"
-
-
-def test_a_watch_that_stays_grades_its_task_alone_and_does_not_go_on(
-    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = lambda: write(learner, course().task("2.2"))  # noqa: E731
-    watched(monkeypatch, other, lambda: write(learner, FIRST), lambda: None, arguments=("1.1", "--stay"))
-    shown = capsys.readouterr().out
-    assert "2.2 " not in shown
-    assert "passed" in shown
-    assert shown.count("matmul.py:22, now for 1.1; Ctrl-C ends it") == 2
-    assert locate(None, course()).record.current == "1.1"
+    monkeypatch.setenv("GROUNDUP_LEARN_STYLE", "")
+    write(learner, FIRST, "    return c", "    unused = 1\n    return c")
+    assert run("check", "1.1") == 0
+    assert ": unused is never read" in capsys.readouterr().out
+    assert run("check", "1.1", "--no-style") == 0
+    assert "unused" not in capsys.readouterr().out
 
 
 def test_several_tasks_are_checked_by_one_command(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
@@ -420,19 +383,6 @@ def test_tasks_of_a_deleted_file_are_not_begun_and_no_title_touches_its_state(
     assert all(f"{task.title}  " in shown for task in course().tasks)
 
 
-def test_watch_waits_for_a_file_that_an_editor_has_moved_away(
-    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = learner.folder / FIRST.file
-    text = path.read_text(encoding="utf-8")
-    stub = f'raise NotImplementedError("{FIRST.message}")'
-    back = lambda: path.write_text(text.replace(stub, stub + " #"), encoding="utf-8")  # noqa: E731
-    watched(monkeypatch, path.unlink, lambda: None, back)
-    shown = capsys.readouterr().out
-    assert shown.count("is not there any more") == 1
-    assert shown.count("not written yet") == 2
-
-
 def test_the_stubs_line_left_behind_is_pointed_at(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     path = learner.folder / FIRST.file
     text = path.read_text(encoding="utf-8")
@@ -458,12 +408,6 @@ def test_an_error_of_the_learners_own_in_training_is_one_line(
     assert "error: KeyError: 'mine', at" in printed
     assert f"{learner.folder / task.file}:" in printed
     assert "Traceback" not in printed
-
-
-def test_watch_once_is_check(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("watch", "--once") == 1
-    write(learner, FIRST)
-    assert run("watch", "1.1", "--once") == 0
 
 
 def test_a_mistake_in_the_command_is_one_line(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,4 +102,10 @@ def test_the_watch_goes_on_to_the_current_task_when_all_pass(learner: Workspace)
     mark_passed(learner, FIRST)
     learner.record.current = "1.2"
     assert followed(learner, FIRST, [FIRST], []) == (SECOND, "")
+    write(learner, OTHER)
+    mark_passed(learner, OTHER)
+    learner.record.current = "2.3"
+    assert followed(learner, FIRST, [FIRST, OTHER], [])[0] == SECOND, "after the watched one, not after the last"
+    learner.record.current = "2.3"
+    assert followed(learner, SECOND, [OTHER], [])[0].id == "2.3"
     assert followed(learner, CASE, [CASE], []) == (CASE, ""), "a detective exercise is mended and named first"
