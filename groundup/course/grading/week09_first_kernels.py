@@ -31,8 +31,8 @@ from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoch, product
 
-COUNTS = (1, 7, 33)
-"""One, a prime, one past a warp."""
+COUNTS = (1, 7, 97)
+"""One, a prime, one past three warps."""
 
 ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * columns numbers"
 
@@ -100,7 +100,7 @@ def add_bias() -> list[Check]:
             ],
             arguments=lambda rng, size: (random(rng, *size[0]), random(rng, size[0][1]), size[1]),
             typical=((5, 7), Launch(3, 4)),
-            sizes=[(shape, launch) for shape in ((1, 1), (3, 11), (33, 2)) for launch in any_grid(shape[0] * shape[1])],
+            sizes=[(shape, launch) for shape in ((1, 1), (3, 70), (67, 2)) for launch in any_grid(shape[0] * shape[1])],
             dtype="float32",
             mistakes=[
                 *left_out(lambda z, bias, launch: z + bias, lambda z, bias, launch: z),

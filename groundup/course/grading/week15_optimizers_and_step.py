@@ -96,7 +96,7 @@ class Recording:
 
 def network_step() -> list[Check]:
     """The step of a whole network, with NumPy in place of the kernels."""
-    numpy_instead_of_kernels()
+    products = numpy_instead_of_kernels()
     network = module("network").Network
     op_by_op = module("plans.choice").op_by_op  # it checks the arguments, and calls _step
 
@@ -126,6 +126,12 @@ def network_step() -> list[Check]:
         return found
 
     def step_of(made: Any, x: Any, y: Any, masks: Any) -> dict[str, Any]:
+        before = [each.copy_to_host() for each in made.parameters]
+        alone = op_by_op(made, x, y, None, masks)
+        gradients_alone = [each.copy_to_host() for each in made.layer_gradients]
+        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(before))]
+        after = [each.copy_to_host() for each in made.parameters]
+        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
         optimizer = Recording()
         loss = op_by_op(made, x, y, optimizer, masks)
         if loss is None:
@@ -141,11 +147,8 @@ def network_step() -> list[Check]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        before = [each.copy_to_host() for each in made.parameters]
-        op_by_op(made, x, y, None, masks)
-        after = [each.copy_to_host() for each in made.parameters]
-        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(after))]
-        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
+        if not all(map(np.array_equal, [alone, *gradients_alone], [loss, *gradients])):
+            raise Wrong("without an optimizer the loss or a gradient is another than with one", cause=ONLY_NOT_MOVED)
         return {"loss": loss, **dict(zip(slope_names(gradients), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
@@ -195,6 +198,16 @@ def network_step() -> list[Check]:
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
         )
 
+    def way(tally: Tally) -> None:
+        uses_none_of(network._step, dict.fromkeys(OTHER_STEPS, WHOLE_STEP))(tally)
+        x, y, parameters, masks, activation = STEP_BY_HAND
+        products.clear()
+        op_by_op(network_on(network, parameters, masks, activation, loss_of(y)), x, y, None, masks)
+        if products.count("nt") >= len(parameters) // 2:  # each is the dL/dx of a layer
+            tally.note(
+                "the first layer's dL/dx is computed, and nothing needs it: backward takes needs_grad_input=False"
+            )
+
     places = range(6)
     return checks_of(
         Exercise(
@@ -238,7 +251,7 @@ def network_step() -> list[Check]:
                 *map(never_made, places),
                 *map(never_called, places),
             ],
-            way=uses_none_of(network._step, dict.fromkeys(OTHER_STEPS, WHOLE_STEP)),
+            way=way,
         )
     )
 
@@ -246,6 +259,8 @@ def network_step() -> list[Check]:
 LARGER, SMALLER, LAST = (f", of a {text}," for text in ("second, larger batch", "third batch of one row", "fourth"))
 
 OTHER_STEPS = ("STEP_LADDER", "choice", "train_step", "gradients", "_checked_step", "resident")
+
+ONLY_NOT_MOVED = "without an optimizer a step is the same but for its end: only the parameters stay where they are"
 
 WHOLE_STEP = "this is a whole training step already: write this one operation by operation"
 

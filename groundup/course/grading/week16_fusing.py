@@ -71,7 +71,7 @@ def tiled_forward() -> list[Check]:
             ],
             arguments=arguments,
             typical=(5, 6, 7, 4),
-            sizes=[(1, 1, 1, 0), (4, 4, 4, 1), (5, 3, 9, 2), (9, 5, 2, 1), (3, 13, 5, 4)],
+            sizes=[(1, 1, 1, 0), (4, 4, 4, 1), (5, 3, 9, 2), (9, 5, 2, 1), (3, 13, 70, 4)],
             dtype="float32",
             terms=lambda x, weights, bias, number: x.shape[1] + 16,
             scale=lambda x, weights, bias, number: np.abs(x) @ np.abs(weights) + np.abs(bias),
@@ -286,7 +286,7 @@ def combine() -> list[Check]:
                     (1, 1, 1, 0, False),
                     (2, 3, 11, 1, False),
                     (5, 7, 3, 2, True),
-                    (4, 1, 33, 1, True),
+                    (4, 1, 97, 1, True),
                 )
                 for launch in any_grid(rows * columns)
             ],

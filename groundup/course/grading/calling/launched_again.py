@@ -49,7 +49,7 @@ OLD_RESULT = 0.375
 class Way:
     """How a launch differs from the plain one. name: as a message says it; cause: why a result may be wrong only then
 
-    factor: of all numbers; gaps: whether arrays have gaps, and outputs hold old results
+    factor: of all numbers; dtype: of all arrays of floats; gaps: whether arrays have gaps, and outputs hold old results
     same: (input, output): the places of two arguments that are one array
     made_of: ways that have a part of what is different here
     """
@@ -57,6 +57,7 @@ class Way:
     name: str
     cause: str
     factor: float = 1 / 3
+    dtype: str = "float64"
     gaps: bool = False
     same: tuple[int, int] | None = None
     made_of: tuple[Way, ...] = ()
@@ -90,7 +91,13 @@ TINY = Way(" in float64, with tiny numbers", BELOW_A_BOUND, 1e-12 / 3, made_of=(
 
 GAPS = Way(" in float64, on arrays with gaps", LEFT_AS_IT_WAS, gaps=True)
 
-HUGE_WITH_GAPS = Way(" in float64, with huge numbers", BEYOND_A_BOUND, 1e6 / 3, True, made_of=(FLOAT64, GAPS))
+HUGE_WITH_GAPS = Way(" in float64, with huge numbers", BEYOND_A_BOUND, 1e6 / 3, gaps=True, made_of=(FLOAT64, GAPS))
+
+SINGLE_TINY = Way(" with tiny numbers", BELOW_A_BOUND, 1e-12 / 3, "float32")
+
+SINGLE_GAPS = Way(" on arrays with gaps", LEFT_AS_IT_WAS, dtype="float32", gaps=True)
+
+SINGLE_HUGE_WITH_GAPS = Way(" with huge numbers", BEYOND_A_BOUND, 1e6 / 3, "float32", True, made_of=(SINGLE_GAPS,))
 
 IN_PLACE = (
     "with an array of its own it was right: where the two are one array, a number that is written takes the place of "
@@ -121,17 +128,20 @@ def kernel_checks(
     same: Sequence[tuple[int, int]] = (),
     special: Special = MIXED,
     sizes: Sequence[Any] = (),
+    single: bool = False,
 ) -> list[Check]:
     """The checks of a kernel's exercise, the unfriendly launches included.
 
     same: (input, output): the places of arguments of the kernel that may be one array, as its docstring says
     sizes: of the arguments; none for the typical size. The last has the special numbers
+    single: whether the kernel is one of float32 alone, as those of the detective exercises are
     """
+    dtype = "float32" if single else "float64"
 
     def unfriendly(tally: Tally) -> None:
         if backend() != "emulator":
             return
-        ways = [FLOAT64, TINY, HUGE_WITH_GAPS]
+        ways = [SINGLE_TINY, SINGLE_HUGE_WITH_GAPS] if single else [FLOAT64, TINY, HUGE_WITH_GAPS]
         ways += [Way(f" with arguments {i + 1} and {o + 1} one array", IN_PLACE, same=(i, o)) for i, o in same]
         tried = list(sizes) or [exercise.typical]
         for number, way in enumerate(ways):
@@ -143,7 +153,7 @@ def kernel_checks(
                 changed = array.copy()
                 changed.reshape(-1)[[0, min(array.size // 2 + 1, array.size - 1), -1]] = values
                 named = " and ".join(f"{value:g}" for value in dict.fromkeys(values))
-                way = Way(f" with {named} in one of its arrays", LOST_NAN)
+                way = Way(f" with {named} in one of its arrays", LOST_NAN, dtype=dtype)
                 _one(tally, exercise, (*given[:place], changed, *given[place + 1 :]), way)
 
     def longer(check: Check) -> Check:
@@ -160,12 +170,14 @@ def kernel_checks(
 def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way) -> None:
     """Count a comparison of a call whose launches are made in that way."""
     # in float64, and not as float32 could hold them; NaN stays NaN
-    given = tuple(each.astype(np.float64) * way.factor if _is_float(each) else each for each in arguments)
+    given = tuple(
+        (each.astype(np.float64) * way.factor).astype(way.dtype) if _is_float(each) else each for each in arguments
+    )
     case = exercise.show(*given) + way.name
     tally.trying(case)
     is_special = not all(np.isfinite(each).all() for each in given if _is_float(each))
     scale = None if is_special else exercise.scale(*given)
-    terms, dtype = exercise.terms(*given), "float32" if is_special else "float64"
+    terms, dtype = exercise.terms(*given), "float32" if is_special else way.dtype
     with np.errstate(all="ignore"):
         expected = outputs(exercise.reference(*given))
         try:
@@ -231,7 +243,7 @@ def _made(argument: Any, way: Way) -> Any:
     if not isinstance(array, np.ndarray):
         return array
     if array.dtype.kind == "f":
-        array = array.astype(np.float64)
+        array = array.astype(way.dtype)
     if isinstance(argument, Out) and way.gaps:
         array = np.full(array.shape, OLD_RESULT if array.dtype.kind == "f" else 3, array.dtype)
     if not way.gaps or not array.ndim:

@@ -211,7 +211,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         ],
         arguments=arguments,
         typical=(kinds[-1], 9, Launch(1, 16)),
-        sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 33) for launch in any_grid(count)],
+        sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 97) for launch in any_grid(count)],
         dtype="float32",
         terms=lambda *arguments: 32,
         scale=lambda kind, settings, steps, launch, *arrays: of_squares(max(np.abs(each).max() for each in arrays)),
