@@ -25,9 +25,8 @@ import numpy as np
 from cuda_emulator.runtime import tracing
 from cuda_emulator.stepping import step
 from groundup.course.checks.check import Check, Tally, Wrong
-from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.results import outputs
-from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.calling.kernel_causes import inputs_kept
 from groundup.course.grading.calling.kernel_launches import (
     Both,
@@ -164,7 +163,7 @@ def kernel_checks(
         return replace(check, run=run)
 
     last = "memory" if exercise.memory else "sizes"  # a race would show in these launches, too
-    return [longer(each) if each.name == last else each for each in sure_checks(exercise)]
+    return [longer(each) if each.name == last else each for each in checks_of(exercise)]
 
 
 def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way) -> None:

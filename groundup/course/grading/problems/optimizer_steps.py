@@ -39,7 +39,7 @@ def steps_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Steps]:
 
     size: (shape of the weights, settings, by what the gradients are multiplied (NaN: one of them is NaN), how many)
     """
-    shape, settings, factor, count = (*size, *(1.0, 4)[len(size) - 2 :])
+    shape, settings, factor, count = [*size, 1.0, 4][: len(size)] + [1.0, 4][len(size) - 2 :]
 
     def pair() -> tuple[np.ndarray, np.ndarray]:
         return rng.standard_normal(shape), rng.standard_normal(shape[1])
