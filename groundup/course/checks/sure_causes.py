@@ -101,8 +101,8 @@ def _score(mistake: Mistake, cases: Sequence[Case]) -> tuple[float, int]:
         if result is None:
             continue
         same = alike(mine, result)
-        if is_right and not same:
-            return NO_FIT
+        if is_right and not same and any(isinstance(each, np.ndarray) for each in arguments):
+            return NO_FIT  # a function of one number may be wrong on one side of 0
         fitting += same and not is_right
-        others += not same and not alike(right, result)
+        others += not same and not is_right and not alike(right, result)
     return (-others, fitting) if fitting > others else NO_FIT
