@@ -48,7 +48,7 @@ class Exercise:
     factors: by which all float arguments are multiplied, in turn, for further calls with numbers far out, or tiny
     special: the places of the arguments in which one number at a time is NaN or infinite; None for all arrays of
         floats; infinite: False for NaN alone
-    told_by: the most sizes with which a cause is tried before it is told
+    told_by: the sizes with which a cause is tried before it is told; none for the typical one and the first of `sizes`
     gradient, memory, types, way: the checks of these names, None where the task has none; speed: the limit for `speed`
     shapes: wrong shapes of a result that tell their cause, {shape: cause}, from the arguments; for the check `shape`
     dtype, terms, scale: of the comparison, as shared.checks.tolerance has them; terms and scale are functions of the
@@ -69,7 +69,7 @@ class Exercise:
     factors: Sequence[float] = (1e4, 1e-6)
     special: Sequence[int] | None = None
     infinite: bool = True
-    told_by: int = 12
+    told_by: Sequence[Any] = ()
     gradient: Callable[[Tally], None] | None = None
     dtype: str = "float64"
     terms: Callable[..., float] = field(default=lambda *arguments: 16)

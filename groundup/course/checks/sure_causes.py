@@ -24,6 +24,8 @@ from shared.checks.tolerance import compare
 if TYPE_CHECKING:
     from groundup.course.checks.exercise import Exercise
 
+MOST_CASES = 12
+
 GENERAL = ("every number is 0", "transposed", "wrong sign", "everything is")
 """How the causes begin that are recognised in every task, and are checked in all cases."""
 
@@ -47,8 +49,9 @@ def sure_cause(exercise: Exercise, cause: str, fresh: bool) -> str:
 
     A general cause, if it fits in every case in which the function is wrong. Else "". All other causes stay.
     """
-    mistakes = [each for each in exercise.mistakes if not each.seen]
-    if cause in {each.text for each in mistakes}:
+    named = {each.output for each in exercise.mistakes if each.text == cause and not each.seen}
+    mistakes = [each for each in exercise.mistakes if each.output in named and not each.seen]
+    if mistakes:
         cases, scores = list(_cases(exercise)), dict[str, tuple[float, int]]()
         for each in mistakes:
             scores[each.text] = max(scores.get(each.text, NO_FIT), _score(each, cases))
@@ -70,7 +73,8 @@ Case = tuple[tuple[Any, ...], str, np.ndarray, np.ndarray, bool]
 def _cases(exercise: Exercise) -> Iterator[Case]:
     """(arguments, output, right numbers, the function's numbers, whether these are right) of each case and output."""
     rng = np.random.default_rng(40)
-    drawn = [exercise.arguments(rng, size) for size in [exercise.typical, *exercise.sizes][: exercise.told_by]]
+    sizes = exercise.told_by or [exercise.typical, *exercise.sizes][:MOST_CASES]
+    drawn = [exercise.arguments(rng, size) for size in sizes]
     with np.errstate(all="ignore"), repeated.alone():
         for arguments in [*(each for each, _ in exercise.hand), *drawn]:
             given = tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
@@ -92,10 +96,12 @@ NO_FIT = (-math.inf, 0)
 def _score(mistake: Mistake, cases: Sequence[Case]) -> tuple[float, int]:
     """(minus the cases in which a mistake has other numbers than the function, those in which it has the same).
 
+    Of the latter those are taken off in which the mistake would be right, and the function is wrong.
+
     NO_FIT if it is wrong where the function is right, or has the function's numbers in no more than half of the cases.
     Not in all: a mistake is modelled for plain launches, and rarely for every grid.
     """
-    fitting = others = 0
+    fitting = others = unexplained = 0
     for arguments, name, right, mine, is_right in cases:
         result = mistake.result(*arguments) if name == mistake.output else None
         if result is None:
@@ -104,5 +110,7 @@ def _score(mistake: Mistake, cases: Sequence[Case]) -> tuple[float, int]:
         if is_right and not same and any(isinstance(each, np.ndarray) for each in arguments):
             return NO_FIT  # a function of one number may be wrong on one side of 0
         fitting += same and not is_right
-        others += not same and not is_right and not alike(right, result)
-    return (-others, fitting) if fitting > others else NO_FIT
+        would_be_right = alike(right, result)
+        unexplained += not same and would_be_right
+        others += not same and not is_right and not would_be_right
+    return (-others, fitting - unexplained) if fitting > others else NO_FIT

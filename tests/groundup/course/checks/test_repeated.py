@@ -10,7 +10,6 @@ import pytest
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
-from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_lists import on_lists
 
 
