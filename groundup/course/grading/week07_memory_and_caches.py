@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
@@ -17,7 +17,6 @@ from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     SHAPES,
     alike,
-    and_then,
     c_function,
     faster,
     graded,

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake, likely_cause
 from groundup.course.checks.repeated import overwrite, same
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     alike,
-    and_then,
     c_floor,
     c_function,
     faster,

@@ -74,7 +74,7 @@ def multiply() -> list[Check]:
 def add_bias() -> list[Check]:
     """9.2: z += bias, in place."""
     kernel = module("kernels.dense").add_bias
-    exchanged = "row and column exchanged: there is a bias for each column, and number i is in row i // columns, column i % columns"
+    exchanged = "row and column exchanged: there is a bias for each column, and number i is in column i % columns"
     rows_first = Mistake(
         exchanged,
         lambda z, bias, launch: z + bias[np.arange(len(z)) % bias.size][:, None] if len(z) <= bias.size else None,

@@ -5,13 +5,13 @@ The right results are computed by stage 2 in float64. fenced_arrays.py has the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check, Tally, and_then
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.results import difference_shown
 from groundup.course.checks.speed import times_slower
@@ -57,19 +57,6 @@ def graded(exercise: Exercise) -> list[Check]:
     exercise = replace(exercise, again=again, told_by=[exercise.typical, exercise.sizes[3]])
     narrow = next(check for check in checks_of(in_float32(exercise)) if check.name == "agreement")
     return and_then(checks_of(exercise), "agreement", narrow.run)
-
-
-def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
-    """The checks; the check of this name makes the comparisons of `more` after its own."""
-
-    def both(before: Callable[[Tally], None]) -> Callable[[Tally], None]:
-        def run(tally: Tally) -> None:
-            before(tally)
-            more(tally)
-
-        return run
-
-    return [replace(check, run=both(check.run)) if check.name == name else check for check in made]
 
 
 def alike(

@@ -17,14 +17,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cuda_emulator.runtime import tracing
 from cuda_emulator.stepping import step
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.results import outputs
 from groundup.course.grading.calling.kernel_causes import inputs_kept
@@ -155,15 +155,8 @@ def kernel_checks(
                 way = Way(f" with {named} in one of its arrays", LOST_NAN, dtype=dtype)
                 _one(tally, exercise, (*given[:place], changed, *given[place + 1 :]), way)
 
-    def longer(check: Check) -> Check:
-        def run(tally: Tally) -> None:
-            check.run(tally)
-            unfriendly(tally)
-
-        return replace(check, run=run)
-
     last = "memory" if exercise.memory else "sizes"  # a race would show in these launches, too
-    return [longer(each) if each.name == last else each for each in checks_of(exercise)]
+    return and_then(checks_of(exercise), last, unfriendly)
 
 
 def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way) -> None:

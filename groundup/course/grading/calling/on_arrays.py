@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.check import both as both_checks
 from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
 from groundup.course.checks.repeated import handed, is_repeating, returned, same
 from groundup.course.checks.speed import Speed
@@ -124,11 +125,7 @@ def graded(exercise: Exercise, *more: Check) -> list[Check]:
     double = made["agreement"]
     single = next(check for check in checks_of(in_float32(exercise)) if check.name == "agreement")
 
-    def run(tally: Tally) -> None:
-        double.run(tally)
-        single.run(tally)
-
-    made["agreement"] = Check("agreement", run)
+    made["agreement"] = Check("agreement", both_checks(double.run, single.run))
     return [check if check.name == "shape" else _returning_out(check) for check in made.values()] + [*more]
 
 

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks.check import Check
+from groundup.course.checks.check import Check, both
 from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
 from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
-from groundup.course.grading.cases.both import both
 
 THREADS = 64
 

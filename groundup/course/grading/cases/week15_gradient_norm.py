@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check, Tally, both
 from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Both, Launch, as_float, filled, launched, random
 from groundup.course.grading.calling.kernel_memory import ask_profile, coalesced, traced
 from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of, no_plain_writes_of_several_blocks
 from groundup.course.grading.calling.shared_work import Work, share_work, touched
-from groundup.course.grading.cases.both import both
 from groundup.lens.analysis import analyse
 
 THREADS = 64
