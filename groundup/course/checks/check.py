@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -192,3 +192,18 @@ def unchanged(tally: Tally, before: Sequence[Any], after: Sequence[Any], names: 
             f"{name} was changed by the call",
             cause=f"write into a new array, not into {name}: the caller still needs it",
         )
+
+
+def both(*runs: Callable[[Tally], None]) -> Callable[[Tally], None]:
+    """A check's comparisons, one after the other."""
+
+    def run(tally: Tally) -> None:
+        for each in runs:
+            each(tally)
+
+    return run
+
+
+def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
+    """The checks; the check of this name makes the comparisons of `more` after its own."""
+    return [replace(check, run=both(check.run, more)) if check.name == name else check for check in made]

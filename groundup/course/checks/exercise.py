@@ -18,7 +18,7 @@ arguments. `checks_of` makes its checks. What else a task asks for is a Check of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,10 +26,11 @@ import numpy as np
 
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong
-from groundup.course.checks.mistakes import EVERYWHERE, Mistake, alike, cause_of_ragged, likely_cause
+from groundup.course.checks.mistakes import Mistake, cause_of_ragged, likely_cause
 from groundup.course.checks.picture import picture
 from groundup.course.checks.results import Outputs, call_by_hand, numbers, outputs, shown
 from groundup.course.checks.speed import Speed, time_check
+from groundup.course.checks.sure_causes import surely
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Exercise:
     factors: by which all float arguments are multiplied, in turn, for further calls with numbers far out, or tiny
     special: the places of the arguments in which one number at a time is NaN or infinite; None for all arrays of
         floats; infinite: False for NaN alone
+    told_by: the sizes with which a cause is tried before it is told; none for the typical one and the first of `sizes`
     gradient, memory, types, way: the checks of these names, None where the task has none; speed: the limit for `speed`
     shapes: wrong shapes of a result that tell their cause, {shape: cause}, from the arguments; for the check `shape`
     dtype, terms, scale: of the comparison, as shared.checks.tolerance has them; terms and scale are functions of the
@@ -67,6 +69,7 @@ class Exercise:
     factors: Sequence[float] = (1e4, 1e-6)
     special: Sequence[int] | None = None
     infinite: bool = True
+    told_by: Sequence[Any] = ()
     gradient: Callable[[Tally], None] | None = None
     dtype: str = "float64"
     terms: Callable[..., float] = field(default=lambda *arguments: 16)
@@ -114,8 +117,6 @@ def checks_of(exercise: Exercise) -> list[Check]:
                     arguments=arguments,
                 )
             except Wrong as wrong:
-                if exercise.again and wrong.cause and got.get(name) is not None:
-                    wrong.cause = only_cause(exercise, name, wrong.cause, arguments, got[name])
                 wrong.by_hand = call_by_hand(exercise.show, arguments, value, got.get(name))
                 raise
 
@@ -215,32 +216,8 @@ def checks_of(exercise: Exercise) -> list[Check]:
     if exercise.speed is not None:
         made.append(Check("speed", time_check(exercise.speed, exercise.call, exercise.reference, exercise.show)))
     question = Question(exercise.call, exercise.reference, exercise.arguments, exercise.typical)
-    return [Check(each.name, _with_fresh(each.run, exercise.fresh), question) for each in made]
-
-
-def only_cause(exercise: Exercise, name: str, cause: str, arguments: tuple[Any, ...], got: Any) -> str:
-    """The cause, if the results of other cases fit it, too, and no other mistake fits all of them; else ""."""
-    rng = np.random.default_rng(8)
-    cases = [(arguments, numbers(got), False)]
-    for other in [
-        *(given for given, _ in exercise.hand),
-        *(exercise.arguments(rng, size) for size in (exercise.typical, *exercise.sizes[3:4])),
-    ]:
-        with suppress(Exception), repeated.alone(), np.errstate(all="ignore"):
-            copies = (each.copy() if isinstance(each, np.ndarray) else each for each in other)
-            result, right = (
-                numbers(outputs(each)[name]) for each in (exercise.call(*copies), exercise.reference(*other))
-            )
-            cases.append((other, result, alike(result, right)))
-    mine = [mistake for mistake in exercise.mistakes if mistake.output == name]
-    if cause not in {mistake.text for mistake in mine}:  # a general one, of results that are all zeros or so many times
-        return "" if cause.startswith(EVERYWHERE) and any(is_right for _, _, is_right in cases) else cause
-    fitting = {mistake.text for mistake in mine if mistake.result(*arguments) is not None}
-    for other, result, is_right in cases:
-        if is_right and not any(isinstance(each, np.ndarray) for each in other):
-            continue  # a function of one number may be wrong on one side of 0
-        fitting &= {mistake.text for mistake in mine if mistake.fits(result, other)}
-    return fitting.pop() if len(fitting) == 1 else ""
+    sure = [surely(exercise, each) for each in made]
+    return [Check(each.name, _with_fresh(each.run, exercise.fresh), question) for each in sure]
 
 
 def _is_right_alone(

@@ -32,12 +32,6 @@ class Mistake:
     output: str = ""
     seen: bool = False
 
-    def fits(self, got: np.ndarray, arguments: Sequence[Any]) -> bool:
-        """Whether it gives this result, or says nothing about these arguments."""
-        with np.errstate(all="ignore"):
-            wrong = self.result(*arguments)
-        return wrong is None or alike(got, wrong)
-
 
 def likely_cause(
     got: np.ndarray,
@@ -78,10 +72,6 @@ def cause_of_ragged(rows: Any) -> str:
 
 
 COMPUTED = "inf - inf, inf / inf or 0 / 0: was exp taken of a large number, or a number divided by a sum of zeros?"
-
-
-EVERYWHERE = ("every number is 0", "everything is")
-"""The beginnings of the general causes that would show in every case."""
 
 
 def general_cause(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:

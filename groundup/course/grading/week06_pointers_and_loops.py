@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check, Tally, and_then
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     SHAPES,
     alike,
-    and_then,
     c_function,
     graded,
     matrix,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
@@ -17,7 +17,6 @@ from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     SHAPES,
     alike,
-    and_then,
     c_function,
     faster,
     graded,
@@ -33,7 +32,7 @@ from groundup.course.grading.calling.c_trace import (
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.own_work import text_of, words_of
 from groundup.course.grading.problems.activations import FAR, LOG2, rows_far_apart
-from groundup.course.grading.problems.c_products import factors, product
+from groundup.course.grading.problems.c_products import product
 from groundup.course.grading.problems.cross_entropy import (
     CROSS_ENTROPY_BACKWARD_MISTAKES,
     CROSS_ENTROPY_MISTAKES,
@@ -45,6 +44,7 @@ from groundup.course.grading.problems.cross_entropy import (
     one_hot,
     slopes_scale,
 )
+from groundup.course.grading.problems.matrices import matrices
 from groundup.course.grading.problems.optimizer_steps import (
     SGD_ALL,
     SGD_HAND,
@@ -236,7 +236,7 @@ in another cache line, and they are 4 kB apart."""
 def along_rows(name: str) -> Check:
     """The check of the time of a rung that reads memory in order, beside the one that walks down b's columns."""
     (m, k, n), function, ijk = WALK, c_function(name), c_function("matmul_ijk")
-    a, b = factors(np.random.default_rng(4), WALK)
+    a, b = matrices(np.random.default_rng(4), WALK)
     c = np.empty((m, n))
     return faster(
         f"{name}(m={m}, k={k}, n={n})",
@@ -253,7 +253,7 @@ def in_order(name: str) -> Callable[[Tally], None]:
     sizes = (4, 40, 50)
 
     def arguments() -> tuple[Any, ...]:
-        a, b = factors(np.random.default_rng(4), sizes)
+        a, b = matrices(np.random.default_rng(4), sizes)
         return *sizes, a, b, np.zeros((4, 50))
 
     def judge(tally: Tally, accesses: Accesses) -> None:
@@ -283,7 +283,7 @@ def by_blocks(name: str) -> Check:
     m, k, n = MANY
 
     def arguments() -> tuple[Any, ...]:
-        a, b = factors(np.random.default_rng(4), MANY)
+        a, b = matrices(np.random.default_rng(4), MANY)
         return m, k, n, a, b, np.empty((m, n))
 
     def judge(tally: Tally, accesses: Accesses) -> None:
@@ -329,7 +329,7 @@ def matmul_restrict() -> list[Check]:
     """The same product, in loops in which the compiler can use SIMD."""
     (m, k, n), name = (32, 256, 256), "matmul_restrict"
     function, blocked = c_function(name), c_function("matmul_blocked")
-    a, b = (each.astype("float32") for each in factors(np.random.default_rng(4), (m, k, n)))
+    a, b = (each.astype("float32") for each in matrices(np.random.default_rng(4), (m, k, n)))
     c = np.empty((m, n), "float32")
     speed = faster(
         f"{name}(m={m}, k={k}, n={n}) in float32",

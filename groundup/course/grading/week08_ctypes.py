@@ -14,8 +14,8 @@ from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.repeated import OVERWRITTEN, equal, handed, is_repeating, returned
 from groundup.course.grading.calling.c_functions import c_floor, library, numpy_floor
-from groundup.course.grading.problems.c_products import SIZES, A, B, factors
 from groundup.course.grading.problems.dense import AGAIN, another_layer, layer_of
+from groundup.course.grading.problems.matrices import SIZES, A, B, matrices
 
 
 def refused(tally: Tally, case: str, call: Callable[[], Any], kind: type[Exception], cause: str) -> None:
@@ -26,10 +26,13 @@ def refused(tally: Tally, case: str, call: Callable[[], Any], kind: type[Excepti
     except (ValueError, TypeError) as error:
         said = f"{type(error).__name__}: {error}"
         what = f"{case}: another error than expected"
-        tally.holds(isinstance(error, kind), what, expected=kind.__name__, got=said, cause=cause)
+        tally.holds(isinstance(error, kind), what, expected=kind.__name__, got=said, cause=WHICH_ERROR)
     else:
         what = f"{case}: this has to be refused, and was not"
         tally.holds(False, what, expected=kind.__name__, got="no error", cause=cause)
+
+
+WHICH_ERROR = "ValueError for shapes that do not fit and for an out that C cannot write to, TypeError for two dtypes"
 
 
 def prepare_nn() -> list[Check]:
@@ -85,7 +88,7 @@ def prepare_nn() -> list[Check]:
         )  # fmt: skip
 
     def agreement(tally: Tally) -> None:
-        a, b = factors(np.random.default_rng(1), (5, 7, 4))
+        a, b = matrices(np.random.default_rng(1), (5, 7, 4))
         for case, (x, y) in {"a, b": (a, b), "transposed views": (np.asarray(b.T), np.asarray(a.T))}.items():
             for name in ("ijk", "threads"):
                 text = f"{name} of {case}, through _prepare_nn"
@@ -148,7 +151,7 @@ def prepare_nn() -> list[Check]:
         reference=lambda a, b: {
             "a": a, "b": b, "the shape of out": (len(a), b.shape[1]), "(M, K, N)": (*a.shape, b.shape[1])
         },
-        arguments=lambda rng, most: factors(rng, tuple(rng.integers(1, most, 3))),
+        arguments=lambda rng, most: matrices(rng, tuple(rng.integers(1, most, 3))),
         size=9,
     )  # fmt: skip
     made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake, likely_cause
 from groundup.course.checks.repeated import overwrite, same
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     alike,
-    and_then,
     c_floor,
     c_function,
     faster,
@@ -29,7 +28,8 @@ from groundup.course.grading.calling.c_functions import (
 )
 from groundup.course.grading.calling.failing_calls import hands_on_failure
 from groundup.course.grading.calling.fenced_arrays import filled, read
-from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, factors, product, product_call, times
+from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, product, product_call, times
+from groundup.course.grading.problems.matrices import matrices
 from shared.architectures import mlp
 
 
@@ -47,14 +47,14 @@ def tile() -> list[Check]:
         strides = "a is read by both its strides: element (i, p) is a.values[i * a.row + p * a.column]"
         # aᵀb with few columns reads a where it lies, column by column, with many it is packed; abᵀ packs b.
         for form, (m, k, n) in (("tn", (9, 5, 33)), ("tn", (9, 5, 520)), ("nt", (9, 5, 33))):
-            a, b = factors(rng, (m, k, n))
+            a, b = matrices(rng, (m, k, n))
             given = (np.ascontiguousarray(a.T), b) if form == "tn" else (a, np.ascontiguousarray(b.T))
             case = f"matmul_{form}(m={m}, k={k}, n={n})"
             tally.trying(case)
             got = product_call(f"matmul_{form}")(*given)
             cause = likely_cause(got, a @ b, "", [*mistakes, *PRODUCT_MISTAKES], (a, b)) or strides
             alike(tally, case, got, a @ b, cause, scale=np.abs(a) @ np.abs(b))
-        a, b = (each.astype("float32") for each in factors(rng, (13, 40, 70)))
+        a, b = (each.astype("float32") for each in matrices(rng, (13, 40, 70)))
         case = f"{name}(m=13, k=40, n=70) in float32"
         tally.trying(case)
         scale = np.abs(a) @ np.abs(b)
@@ -63,7 +63,7 @@ def tile() -> list[Check]:
     def with_bias(tally: Tally) -> None:
         function = c_function("dense_forward")
         rng = np.random.default_rng(7)
-        (x, w), bias = factors(rng, (9, 600, 21)), rng.standard_normal(21)
+        (x, w), bias = matrices(rng, (9, 600, 21)), rng.standard_normal(21)
         case = "dense_forward of x (9, 600), weights (600, 21), with relu"
         tally.trying(case)
         arguments = (read("x", x), read("w", w), read("b", bias), RELU, filled("y", (9, 21)))
@@ -85,7 +85,7 @@ def tile() -> list[Check]:
     sizes = [(5, 3, 2 * width), (2, 9, width + 1), (17, 33, 70), (9, 600, 40), (260, 3, width + 3)]
     made = graded(product(name, sizes, mistakes))
     m, k, n = 32, 256, 256
-    a, b = factors(np.random.default_rng(4), (m, k, n))
+    a, b = matrices(np.random.default_rng(4), (m, k, n))
     c, packed, ikj, handle = np.empty((m, n)), c_function(name), c_function("matmul_ikj"), library.pool()
     speed = faster(
         f"{name}(m={m}, k={k}, n={n})",
@@ -191,7 +191,21 @@ def network_step() -> list[Check]:
             ],
         )
     )
-    return and_then(made, "sizes", hands_on_failure())
+    return and_then(and_then(made, "sizes", with_labels), "sizes", hands_on_failure())
+
+
+def with_labels(tally: Tally) -> None:
+    """Steps with a loss that takes labels."""
+    case, x = "a step of 3-4-5 with softmax_cross_entropy", np.random.default_rng(9).standard_normal((4, 3))
+    tally.trying(case)
+    floors = c_floor(), numpy_floor()
+    made = [floor.network.Network([3, 4, 5], seed=1, dtype="float64") for floor in floors]
+    for number in range(1, 3):
+        optimizers = [floor.optimizers.SGD(LEARNING_RATE) for floor in floors]
+        got, wanted = (each.train_step(x, [0, 4, 2, 0], by) for each, by in zip(made, optimizers, strict=True))
+        alike(tally, f"loss {number} of {case}", got, wanted, "")
+    for mine, right in zip(made[0].parameters, made[1].parameters, strict=True):
+        alike(tally, f"a parameter {right.shape} after {case}", mine, right, "")
 
 
 def stepped(made: Any, optimizer: Any, parameters: Sequence[Any], x: Any, y: Any, masks: Any) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoch, product
 
-COUNTS = (1, 7, 33)
-"""One, a prime, one past a warp."""
+COUNTS = (1, 7, 97)
+"""One, a prime, one past three warps."""
 
 ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * columns numbers"
 
@@ -74,8 +74,9 @@ def multiply() -> list[Check]:
 def add_bias() -> list[Check]:
     """9.2: z += bias, in place."""
     kernel = module("kernels.dense").add_bias
+    exchanged = "row and column exchanged: there is a bias for each column, and number i is in column i % columns"
     rows_first = Mistake(
-        "row and column exchanged: there is a bias for each column",
+        exchanged,
         lambda z, bias, launch: z + bias[np.arange(len(z)) % bias.size][:, None] if len(z) <= bias.size else None,
     )
     first_column = Mistake(
@@ -83,7 +84,7 @@ def add_bias() -> list[Check]:
         lambda z, bias, launch: np.hstack([z[:, :1] + bias[:1], z[:, 1:]]),
     )
     remainder = Mistake(
-        "row and column exchanged: number i is in row i // columns, column i % columns",
+        exchanged,
         lambda z, bias, launch: z + bias[np.minimum(np.arange(z.size) // z.shape[1], bias.size - 1)].reshape(z.shape),
     )
     return kernel_checks(
@@ -100,7 +101,7 @@ def add_bias() -> list[Check]:
             ],
             arguments=lambda rng, size: (random(rng, *size[0]), random(rng, size[0][1]), size[1]),
             typical=((5, 7), Launch(3, 4)),
-            sizes=[(shape, launch) for shape in ((1, 1), (3, 11), (33, 2)) for launch in any_grid(shape[0] * shape[1])],
+            sizes=[(shape, launch) for shape in ((1, 1), (3, 70), (67, 2)) for launch in any_grid(shape[0] * shape[1])],
             dtype="float32",
             mistakes=[
                 *left_out(lambda z, bias, launch: z + bias, lambda z, bias, launch: z),

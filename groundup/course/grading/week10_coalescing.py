@@ -59,7 +59,7 @@ def columns_by_thread() -> list[Check]:
             ],
             arguments=lambda rng, size: (random(rng, *size[0]), size[1]),
             typical=((7, 13), Launch(2, 4)),
-            sizes=[(shape, launch) for shape in ((1, 1), (33, 2), (3, 37)) for launch in any_grid(shape[1])],
+            sizes=[(shape, launch) for shape in ((1, 1), (67, 2), (3, 70)) for launch in any_grid(shape[1])],
             dtype="float32",
             terms=lambda matrix, launch: len(matrix),
             scale=lambda matrix, launch: np.abs(matrix).sum(axis=0),
@@ -150,7 +150,7 @@ def gather_rows() -> list[Check]:
             ],
             arguments=arguments,
             typical=((5, 7), Launch((1, 2), (4, 2))),
-            sizes=[(shape, launch) for shape in ((1, 1), (3, 11), (17, 5)) for launch in grids(*shape)],
+            sizes=[(shape, launch) for shape in ((1, 1), (3, 70), (67, 5)) for launch in grids(*shape)],
             dtype="float32",
             mistakes=[
                 Mistake(

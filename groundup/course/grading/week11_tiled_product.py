@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
@@ -264,15 +264,13 @@ def tiled_product() -> list[Check]:
         sizes=[(5, 6, 7)],
         special=APART,
     )
-    numbers = next(check for check in made if check.name == "sizes")
 
-    def sizes(tally: Tally) -> None:
-        numbers.run(tally)
+    def other_forms(tally: Tally) -> None:
         rng = np.random.default_rng(7)
         for form in ("tn", "nt"):
             other_form(tally, form, small[form], random(rng, 5, 11), random(rng, 11, 6))
 
-    return [Check("sizes", sizes) if check is numbers else check for check in made]
+    return and_then(made, "sizes", other_forms)
 
 
 def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarray) -> None:

@@ -90,7 +90,7 @@ def forward_kernel() -> list[Check]:
             arguments=lambda rng, size: (random(rng, size[0]), *size[1:]),
             typical=(37, "leaky_relu", Launch(3, 4)),
             sizes=[
-                *((count, "leaky_relu", launch) for count in (1, 7, 33) for launch in any_grid(count)),
+                *((count, "leaky_relu", launch) for count in (1, 7, 97) for launch in any_grid(count)),
                 *((5, name, Launch(1, 4)) for name in NAMES),
             ],
             dtype="float32",
@@ -145,11 +145,13 @@ def backward_kernel() -> list[Check]:
                 ((as_float([1, 2, 4]), as_float([3, -0.5, -1]), "leaky_relu", Launch(1, 2)), [1, 0.02, 0.04]),
                 ((as_float([8, 4]), as_float([0.5, 0.25]), "sigmoid", Launch(1, 1)), [2, 0.75]),
                 ((as_float([np.inf, np.inf]), as_float([0, 3]), "relu", Launch(1, 2)), [0, np.inf]),
+                # 0 times NaN is NaN: where the gradient is 0, the function is called as well
+                ((as_float([0, 0]), as_float([np.nan, 0.5]), "sigmoid", Launch(1, 2)), [np.nan, 0]),
             ],
             arguments=lambda rng, size: (random(rng, size[0]), random(rng, size[0]), *size[1:]),
             typical=(37, "leaky_relu", Launch(3, 4)),
             sizes=[
-                *((count, "leaky_relu", launch) for count in (1, 7, 33) for launch in any_grid(count)),
+                *((count, "leaky_relu", launch) for count in (1, 7, 97) for launch in any_grid(count)),
                 *((5, name, Launch(1, 4)) for name in NAMES),
             ],
             gradient=gradient_check(
@@ -240,7 +242,7 @@ def sigmoid_error() -> list[Check]:
                 rng.random(count).astype(np.float32),
             ),
             typical=37,
-            sizes=[1, 7, 33],
+            sizes=[1, 7, 97],
             dtype="float32",
             mistakes=[
                 Mistake(

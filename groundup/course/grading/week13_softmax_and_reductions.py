@@ -21,6 +21,7 @@ from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
     any_grid,
+    as_float,
     launched,
     module,
     of_the_project,
@@ -35,7 +36,7 @@ from groundup.course.grading.calling.kernel_memory import (
     stores,
     watched,
 )
-from groundup.course.grading.calling.launched_again import APART, kernel_checks
+from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.activations import softmax_scale
@@ -45,7 +46,6 @@ from groundup.course.grading.problems.kernel_reductions import (
     WARP,
     below,
     block_sum_mistakes,
-    f32,
     far_apart,
     softmax_of,
     warps,
@@ -77,12 +77,12 @@ SOFTMAX_MISTAKES = [
     ),
     Mistake(
         "forgot to subtract the row's largest number: exp(89) is more than a float32 can hold, and inf / inf is NaN",
-        wrong_in_float32(lambda z, launch: softmax_of(z, f32(0)) if z.max() > 88 else None),
+        wrong_in_float32(lambda z, launch: softmax_of(z, as_float(0)) if z.max() > 88 else None),
     ),
     Mistake(
         "the largest begins at 0: in a row without a number above 0 it stays 0, every exponential is 0, and 0 / 0 is "
         "NaN. Begin with a number of the row",
-        wrong_in_float32(lambda z, launch: softmax_of(z, f32(0)) if z.max() < 0 else None),
+        wrong_in_float32(lambda z, launch: softmax_of(z, np.maximum(z.max(axis=1, keepdims=True), as_float(0)))),
     ),
     *(
         Mistake(
@@ -92,7 +92,7 @@ SOFTMAX_MISTAKES = [
                 lambda z, launch, least=least: softmax_of(z, np.maximum(z.max(axis=1, keepdims=True), least))
             ),
         )
-        for least in map(f32, (-100, -500, -999, -1e3, -9999, -1e4, -1e5, -1e6))
+        for least in map(as_float, (-100, -500, -999, -1e3, -9999, -1e4, -1e5, -1e6))
     ),
     Mistake(
         "the largest of the rows so far is subtracted: begin anew for each row, with z[row, 0]",
@@ -157,12 +157,12 @@ def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mista
     def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
         return far_apart(rng, *size[:2]), size[2]
 
-    shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
+    shapes = [(1, 1), (1, 31), (2, 33), (5, 70), (7, 13)]
     return Exercise(
         call=lambda z, launch: line_by_line(kernel, launch, z, Out(z.shape)),
         reference=lambda z, launch: below("activations", "softmax", z),
         show=lambda z, launch: f"{kernel.__name__}{launch} of z {z.shape}",
-        hand=[((f32(z), launches(2)[0]), output) for z, output in SOFTMAX_BY_HAND],
+        hand=[((as_float(z), launches(2)[0]), output) for z, output in SOFTMAX_BY_HAND],
         arguments=arguments,
         typical=(4, 37, launches(4)[0]),
         sizes=[(*shape, launch) for shape in shapes for launch in launches(shape[0])],
@@ -186,7 +186,9 @@ def softmax_thread() -> list[Check]:
     types = only_float32(kernel, Launch(1, 2), lambda rng: (random(rng, 3, 4), Out((3, 4))))
     mistakes = [*SOFTMAX_MISTAKES, of_rows_before(1)]
     return kernel_checks(
-        replace(softmax_exercise(kernel, any_grid, mistakes), memory=memory, types=types), same=[(0, 1)]
+        replace(softmax_exercise(kernel, any_grid, mistakes), memory=memory, types=types),
+        same=[(0, 1)],
+        special=ONLY_NAN,
     )
 
 
@@ -221,7 +223,7 @@ def softmax_warp() -> list[Check]:
         work=[Work(1, 4)],
     )
     types = only_float32(kernel, Launch(1, (WARP, 1)), lambda rng: (random(rng, 2, 40), Out((2, 40))))
-    return kernel_checks(replace(exercise, memory=memory, types=types), same=[(0, 1)])
+    return kernel_checks(replace(exercise, memory=memory, types=types), same=[(0, 1)], special=ONLY_NAN)
 
 
 NO_TREE = (
@@ -260,7 +262,7 @@ def total_by_tree() -> list[Check]:
             call=lambda vector: launched(kernel, launch, vector, Out((1,))),
             reference=lambda vector: np.array([vector.astype(np.float64).sum()]),
             show=lambda vector: f"{kernel.__name__}{launch} of {vector.size} numbers",
-            hand=[((f32([1, 2, 3, 4]),), [10.0]), ((np.ones(700, np.float32),), [700.0])],
+            hand=[((as_float([1, 2, 3, 4]),), [10.0]), ((np.ones(700, np.float32),), [700.0])],
             arguments=lambda rng, size: (random(rng, size),),
             typical=777,
             sizes=[1, 2, 31, block - 1, block, block + 1, 2 * block + 1],

@@ -14,7 +14,7 @@ from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.early_returns import left_early, no_early_return
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
-from groundup.course.grading.calling.kernel_launches import Launch, Out, launched, module, random, threads
+from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, module, random, threads
 from groundup.course.grading.calling.kernel_memory import COALESCED, watched
 from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
@@ -36,7 +36,6 @@ from groundup.course.grading.problems.kernel_reductions import (
     WARP,
     below,
     block_sum_mistakes,
-    f32,
     softmax_of,
     warps,
     with_rows_before,
@@ -71,13 +70,13 @@ def softmax_warp_backward() -> list[Check]:
         ([[1.0, 0.0], [4.0, 2.0]], [[0.25, 0.75], [0.5, 0.5]], [[0.1875, -0.1875], [0.5, -0.5]]),
         ([[2.0, 2.0]], [[0.1, 0.9]], [[0.0, 0.0]]),
     ]
-    shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
+    shapes = [(1, 1), (1, 31), (2, 33), (5, 70), (7, 13)]
     return kernel_checks(
         Exercise(
             call=call,
             reference=lambda grad, output, launch: below("activations", "softmax_backward", grad, output, output),
             show=lambda grad, output, launch: f"{kernel.__name__}{launch}, output {output.shape}",
-            hand=[((f32(g), f32(s), warps(len(s))[0]), grad_z) for g, s, grad_z in by_hand],
+            hand=[((as_float(g), as_float(s), warps(len(s))[0]), grad_z) for g, s, grad_z in by_hand],
             arguments=arguments,
             typical=(4, 37, warps(4)[0]),
             sizes=[(*shape, launch) for shape in shapes for launch in warps(shape[0])],
@@ -172,7 +171,7 @@ def columns_by_block() -> list[Check]:
             reference=lambda matrix: matrix.sum(axis=0, dtype=np.float64),
             show=lambda matrix: f"{kernel.__name__}{launch(matrix)} of matrix {matrix.shape}",
             hand=[
-                ((f32([[1, 2], [3, 4], [5, 6]]),), [9.0, 12.0]),
+                ((as_float([[1, 2], [3, 4], [5, 6]]),), [9.0, 12.0]),
                 ((np.ones((50, 3), np.float32),), [50.0, 50.0, 50.0]),
             ],
             arguments=lambda rng, size: (random(rng, *size),),

@@ -13,11 +13,11 @@ from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.source import uses_none_of
 from groundup.course.grading.calling.kernel_launches import Launch, module
-from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
+from groundup.course.grading.calling.kernels_on_host import numpy_instead_of_kernels
 from groundup.course.grading.calling.launched_again import ONLY_NAN, kernel_checks
-from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
 from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
 from groundup.course.grading.problems.kernel_reductions import FLOAT64
+from groundup.course.grading.problems.networks import Problem, network_gradients, network_loss
 from shared.architectures import mlp
 from shared.contract import STAGES, load_stage
 
@@ -33,42 +33,6 @@ def update() -> list[Check]:
     return kernel_checks(
         optimizer_exercise(kinds, "update in {}"), sizes=[(kind, 9, Launch(1, 16)) for kind in kinds], special=ONLY_NAN
     )
-
-
-def numpy_gradients(
-    parameters: Sequence[np.ndarray],
-    x: np.ndarray,
-    y: np.ndarray,
-    masks: Sequence[np.ndarray] | None,
-    activation: str = "relu",
-    mistake: str = "",
-) -> list[Any]:
-    """[loss, dL/dparameter …]. mistake: "no slope" or "no mask", on the way back."""
-    inputs, outputs = [x], list[np.ndarray]()
-    last = len(parameters) // 2 - 1
-    for i, (weights, bias) in enumerate(zip(parameters[::2], parameters[1::2], strict=True)):
-        signal = inputs[-1] @ weights + bias
-        if i < last:
-            signal = FUNCTIONS[activation](signal)
-            outputs.append(signal)
-            signal = signal * masks[i] if masks else signal
-        inputs.append(signal)
-    if loss_of(y) == "mean_squared_error":
-        loss, slopes = float(np.mean((signal - y) ** 2)), 2 * (signal - y) / signal.size
-    else:
-        exponentials = np.exp(signal - signal.max(axis=1, keepdims=True))
-        slopes = (exponentials / exponentials.sum(axis=1, keepdims=True) - one_hot(y, signal.shape[1])) / len(y)
-        loss = float(cross_entropy(signal, y).sum())
-    found: list[np.ndarray] = []
-    for i in reversed(range(last + 1)):
-        found[:0] = [inputs[i].T @ slopes, slopes.sum(axis=0)]
-        if i > 0:
-            slopes = slopes @ parameters[2 * i].T
-            if masks and mistake != "no mask":
-                slopes = slopes * masks[i - 1]
-            if mistake != "no slope":
-                slopes = slopes * SLOPES[activation](outputs[i - 1])
-    return [loss, *found]
 
 
 def loss_of(y: np.ndarray) -> str:
@@ -96,7 +60,7 @@ class Recording:
 
 def network_step() -> list[Check]:
     """The step of a whole network, with NumPy in place of the kernels."""
-    numpy_instead_of_kernels()
+    products = numpy_instead_of_kernels()
     network = module("network").Network
     op_by_op = module("plans.choice").op_by_op  # it checks the arguments, and calls _step
 
@@ -126,6 +90,12 @@ def network_step() -> list[Check]:
         return found
 
     def step_of(made: Any, x: Any, y: Any, masks: Any) -> dict[str, Any]:
+        before = [each.copy_to_host() for each in made.parameters]
+        alone = op_by_op(made, x, y, None, masks)
+        gradients_alone = [each.copy_to_host() for each in made.layer_gradients]
+        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(before))]
+        after = [each.copy_to_host() for each in made.parameters]
+        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
         optimizer = Recording()
         loss = op_by_op(made, x, y, optimizer, masks)
         if loss is None:
@@ -141,11 +111,8 @@ def network_step() -> list[Check]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        before = [each.copy_to_host() for each in made.parameters]
-        op_by_op(made, x, y, None, masks)
-        after = [each.copy_to_host() for each in made.parameters]
-        names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(after))]
-        unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
+        if not all(map(np.array_equal, [alone, *gradients_alone], [loss, *gradients])):
+            raise Wrong("without an optimizer the loss or a gradient is another than with one", cause=ONLY_NOT_MOVED)
         return {"loss": loss, **dict(zip(slope_names(gradients), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
@@ -167,13 +134,14 @@ def network_step() -> list[Check]:
         x, y = rng.standard_normal((rows, widths[0])), rng.integers(0, widths[-1], rows)
         return x, rng.standard_normal((rows, widths[-1])) if loss else y, parameters, masks, activation
 
-    def mistaken(mistake: str, text: str, place: int) -> Mistake:
-        def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
-            if place >= len(parameters) or activation == "softmax":
-                return None
-            return numpy_gradients(parameters, x, y, masks, activation, mistake)[1 + place]
+    def mistaken(switch: str, text: str, place: int) -> Mistake:
+        name = f"dL/d{'Wb'[place % 2]}{place // 2 + 1}"
 
-        return Mistake(text, wrong, f"dL/d{'Wb'[place % 2]}{place // 2 + 1}")
+        def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
+            given = Problem(parameters, x, y, activation, loss_of(y), masks)
+            return network_gradients(given, **{switch: False}).get(name) if given.layers > 1 else None
+
+        return Mistake(text, wrong, name)
 
     def never_made(place: int) -> Mistake:
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
@@ -194,6 +162,16 @@ def network_step() -> list[Check]:
             wrong,
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
         )
+
+    def way(tally: Tally) -> None:
+        uses_none_of(network._step, dict.fromkeys(OTHER_STEPS, WHOLE_STEP))(tally)
+        x, y, parameters, masks, activation = STEP_BY_HAND
+        products.clear()
+        op_by_op(network_on(network, parameters, masks, activation, loss_of(y)), x, y, None, masks)
+        if products.count("nt") >= len(parameters) // 2:  # each is the dL/dx of a layer
+            tally.note(
+                "the first layer's dL/dx is computed, and nothing needs it: backward takes needs_grad_input=False"
+            )
 
     places = range(6)
     return checks_of(
@@ -230,15 +208,15 @@ def network_step() -> list[Check]:
                 ),
                 Mistake(
                     "the dropout masks are not used on the way forward: they are in `this_pass`",
-                    lambda x, y, parameters, masks, activation: (
-                        None if activation == "softmax" else numpy_gradients(parameters, x, y, None, activation)[0]
+                    lambda x, y, parameters, masks, activation: network_loss(
+                        Problem(parameters, x, y, activation, loss_of(y))
                     ),
                     "loss",
                 ),
                 *map(never_made, places),
                 *map(never_called, places),
             ],
-            way=uses_none_of(network._step, dict.fromkeys(OTHER_STEPS, WHOLE_STEP)),
+            way=way,
         )
     )
 
@@ -247,11 +225,13 @@ LARGER, SMALLER, LAST = (f", of a {text}," for text in ("second, larger batch", 
 
 OTHER_STEPS = ("STEP_LADDER", "choice", "train_step", "gradients", "_checked_step", "resident")
 
+ONLY_NOT_MOVED = "without an optimizer a step is the same but for its end: only the parameters stay where they are"
+
 WHOLE_STEP = "this is a whole training step already: write this one operation by operation"
 
 STEP_MISTAKES = {
-    "no slope": "the activation's derivative is left out on the way back",
-    "no mask": "the dropout mask is forgotten on the way back: where the output was dropped, the slope is 0",
+    "slope": "the activation's derivative is left out on the way back",
+    "masked": "the dropout mask is forgotten on the way back: where the output was dropped, the slope is 0",
 }
 
 

@@ -12,7 +12,7 @@ from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.early_returns import left_early
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
-from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random, threads
+from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, as_float, module, random, threads
 from groundup.course.grading.calling.launched_again import APART, ONLY_NAN, kernel_checks
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.calling.shared_work import Work
@@ -28,7 +28,7 @@ from groundup.course.grading.problems.kernel_losses import (
     row_launches,
     slope_mistakes,
 )
-from groundup.course.grading.problems.kernel_reductions import WARP, below, f32
+from groundup.course.grading.problems.kernel_reductions import WARP, below
 
 SIDE = 4
 """The side of the tiles here. Every side is right; a small one needs few threads."""
@@ -65,13 +65,13 @@ def tiled_forward() -> list[Check]:
             hand=[
                 (
                     # xW is (11, -3) and (4, -1), with the bias (6, -2) and (-1, 0)
-                    (f32([[1, 2], [0, 1]]), f32([[3, -1], [4, -1]]), f32([-5, 1]), 1),
+                    (as_float([[1, 2], [0, 1]]), as_float([[3, -1], [4, -1]]), as_float([-5, 1]), 1),
                     [[6.0, 0.0], [0.0, 0.0]],
                 )
             ],
             arguments=arguments,
             typical=(5, 6, 7, 4),
-            sizes=[(1, 1, 1, 0), (4, 4, 4, 1), (5, 3, 9, 2), (9, 5, 2, 1), (3, 13, 5, 4)],
+            sizes=[(1, 1, 1, 0), (4, 4, 4, 1), (5, 3, 9, 2), (9, 5, 2, 1), (3, 13, 70, 4)],
             dtype="float32",
             terms=lambda x, weights, bias, number: x.shape[1] + 16,
             scale=lambda x, weights, bias, number: np.abs(x) @ np.abs(weights) + np.abs(bias),
@@ -106,7 +106,7 @@ def tiled_forward() -> list[Check]:
 
 
 NOT_THE_LARGEST: dict[str, Callable[[np.ndarray], Any]] = {
-    "nothing": lambda logits: f32(0),
+    "nothing": lambda logits: as_float(0),
     "0, or the row's largest logit where that is more than 0,": (
         lambda logits: np.maximum(logits.max(axis=1, keepdims=True), 0)
     ),
@@ -261,7 +261,7 @@ def combine() -> list[Check]:
         laps = np.arange(parts[0].size).reshape(parts[0].shape) // threads(launch)[0]
         return activated(number, np.where(laps == 0, parts.sum(axis=0), parts[0]) + bias) if laps.any() else None
 
-    parts = f32([[[1, 2], [0, 1]], [[3, -5], [4, 1]], [[0, 0], [1, 1]]])
+    parts = as_float([[[1, 2], [0, 1]], [[3, -5], [4, 1]], [[0, 0], [1, 1]]])
     return kernel_checks(
         Exercise(
             call=call,
@@ -274,7 +274,7 @@ def combine() -> list[Check]:
             ),
             hand=[
                 (
-                    (parts, f32([1, -1]), 1, f32([[2, 0], [0, 2]]), Launch(1, 4)),
+                    (parts, as_float([1, -1]), 1, as_float([[2, 0], [0, 2]]), Launch(1, 4)),
                     {"output": [[5.0, 0.0], [6.0, 2.0]], "dropped": [[10.0, 0.0], [0.0, 4.0]]},
                 )
             ],
@@ -286,7 +286,7 @@ def combine() -> list[Check]:
                     (1, 1, 1, 0, False),
                     (2, 3, 11, 1, False),
                     (5, 7, 3, 2, True),
-                    (4, 1, 33, 1, True),
+                    (4, 1, 97, 1, True),
                 )
                 for launch in any_grid(rows * columns)
             ],

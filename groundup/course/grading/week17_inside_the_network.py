@@ -12,9 +12,8 @@ from groundup import inside
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.problems.cross_entropy import one_hot
 from groundup.course.grading.problems.networks import (
     FORWARD_PROBLEM,
@@ -50,7 +49,7 @@ def confusion_matrix() -> list[Check]:
         return labels, predictions, classes
 
     once = "each pair counts only once: counts[labels, predictions] += 1 forgets repeated places; np.add.at does not"
-    return sure_checks(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -123,6 +122,8 @@ HIDDEN: list[tuple[Any, ...]] = [
     ((3, 4, 2, 5), 4, "tanh"),
     ((5, 3, 3, 3, 2), 3, "relu"),
     ((3, 4, 5, 19), 5, "softmax"),
+    ((3, 4, 2), 4, "leaky_relu"),
+    ((3, 4, 2), 4, "sigmoid"),
     ((4, 6, 5, 3), 6, "relu", 1e6),
     ((4, 6, 5, 3), 6, "relu", 1e-9),
 ]
@@ -174,7 +175,7 @@ def hidden_activations() -> list[Check]:
         np.zeros(2),
         "relu",
     )
-    return sure_checks(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -218,7 +219,7 @@ def active_shares() -> list[Check]:
             np.maximum(rng.standard_normal(shape), 0) - 0.5 * rng.integers(0, 2, shape) * (rng.random(shape) < 0.2),
         )
 
-    return sure_checks(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -343,7 +344,7 @@ def saliency() -> list[Check]:
         x=np.array([[1.0, 2.0], [1.0, 2.0], [-3.0, 1.0]]),
         y=np.array([0, 1, 1]),
     )
-    return sure_checks(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,

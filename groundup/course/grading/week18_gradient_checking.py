@@ -11,9 +11,8 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.derivatives import STEP
-from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.checks.sure_causes import sure_checks
 from shared.checks import gradients
 from shared.checks.tolerance import tolerance
 
@@ -39,7 +38,7 @@ def relative_error() -> list[Check]:
         analytic, loss = size[0] * rng.standard_normal(), size[1] * rng.standard_normal()
         return analytic, analytic + 0.1 * size[0] * rng.standard_normal(), loss
 
-    return sure_checks(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,

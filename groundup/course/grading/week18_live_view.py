@@ -12,9 +12,8 @@ import numpy as np
 from groundup import live
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong, unchanged
-from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.problems.networks import problem
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -250,7 +249,7 @@ def gradient_ratios() -> list[Check]:
         return safe(*(float(np.linalg.norm(each, 2)) for each in (above, below))) if finite else math.nan
 
     three_four, bias = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 0.0])
-    return sure_checks(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,

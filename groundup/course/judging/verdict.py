@@ -83,12 +83,17 @@ def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, lim
         return Verdict(**failed, what=what, cause="a function needs no processes of its own")
     if code is None or "time" in by_name:
         what = f"it did not end within {limit:g} seconds{at}, and was stopped"
-        return Verdict(**failed, what=what, cause="a loop that never ends: does its condition ever become false?")
+        return Verdict(**failed, what=what, cause=ENDLESS)
+    if code == -getattr(signal, "SIGPROF", 0):  # calling/fenced_arrays.py has asked for it
+        what = f"a call in C took seconds of processor time where it should take less than one{at}, and was stopped"
+        return Verdict(**failed, what=what, cause=f"{ENDLESS}. A counter of 16 bits never gets to 65,536")
     if code < 0:
         name = signal.Signals(-code).name
         return Verdict(**failed, what=f"the process crashed with {name}{at}", cause=CRASHES.get(name, ""))
     return Verdict(**failed, what=f"the process ended by itself, with exit code {code}{at}", cause=_ended(code))
 
+
+ENDLESS = "a loop that never ends: does its condition ever become false?"
 
 CRASHES = {
     "SIGSEGV": "a read or write outside an array: is every index below its size, every row as long as you think?",

@@ -45,6 +45,11 @@ ONE_THREAD_A_ROW = (
     ("        column += THREADS", "        column += 1"),
 )
 
+CLAMPED = (
+    ("share = 1.0 - below", "share = float32(1) - below"),
+    ("value = z[i]", "value = max(z[i], float32(-1000))"),
+)
+
 FIRST_ROW_OF_THREADS = (
     ("    while row < grad.shape[0]:", "    while y == 0 and row < grad.shape[0]:"),
     ("        cuda.syncthreads()\n        row += ROWS\n", "        row += 1\n    cuda.syncthreads()\n"),
@@ -111,6 +116,7 @@ WRONG = [
     Mend("11.d", OF_A_WARP_ONLY, "memory", "race"),
     Mend("12.d", (("out[i] = value * share", "out[i] = float32(value * share)"),), "types", "float64"),
     Mend("12.d", (("share = 1.0 - below", "share = float32(1.0 - below)"),), "types", "float64"),
+    Mend("12.d", CLAMPED, "memory", "get lost"),
     Mend("13.d", ONE_THREAD_A_ROW, "memory", "only thread 0 of each block works"),
     Mend("13.d", ONE_ELEMENT_WRITTEN, "values", "nan"),
     Mend("14.d", (("        cuda.syncthreads()\n", ""),), "values", "first barrier missing"),

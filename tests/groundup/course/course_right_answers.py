@@ -352,6 +352,12 @@ RIGHT_ANSWERS = [
         "4.1", "np.multiply(a[:, k, np.newaxis], b[k], out=product)", "np.einsum('i,j->ij', a[:, k], b[k], out=product)"
     ),
     RightAnswer("4.1", "for k in range(a.shape[1])", "inner = a.shape[1]\n    for k in range(inner)"),
+    RightAnswer(
+        "5.1",
+        "    return _mean(per_row)",
+        "    own = (logits - logits[np.arange(rows), labels][:, None]).astype(np.float64)\n"
+        "    return float(np.logaddexp.reduce(own, axis=1).mean())",
+    ),
     RightAnswer("6.5", "largest", "peak"),
     RightAnswer("7.1", "factor", "name"),
     RightAnswer(

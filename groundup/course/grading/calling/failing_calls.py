@@ -30,8 +30,10 @@ static int status(void) { return ++calls == failing ? -1 : 0; }
 
 LAYERS = 3
 
-MEAN_SQUARED_ERROR = 0
+MEAN_SQUARED_ERROR, SOFTMAX_CROSS_ENTROPY = 0, 1
 """In `enum loss` of groundup.h."""
+
+BAD_LABEL = "1 + the row of the first label that is no class is returned, before anything is computed: the stub has it"
 
 UNHEARD = (
     "forward, backward and optimize return 0, or another number where they found no memory, and then the step is not "
@@ -58,6 +60,9 @@ def hands_on_failure() -> Callable[[Tally], None]:
             returned, _ = built.step(call)
             what = f"network_step returns {returned} although its call {call} of {calls} found no memory"
             tally.holds(returned == -1, what, expected="-1", cause=UNHEARD)
+        returned, _ = built.step(0, SOFTMAX_CROSS_ENTROPY)  # the stand-in of first_bad_label says row 0
+        what = f"network_step returns {returned} although the label of row 0 is no class"
+        tally.holds(returned == 1, what, expected="1", cause=BAD_LABEL)
 
     return check
 
@@ -89,7 +94,7 @@ class _Step:
                 return
             self._library = ctypes.CDLL(str(folder / "failing.so"))
 
-    def step(self, failing: int) -> tuple[int, int]:
+    def step(self, failing: int, loss_kind: int = MEAN_SQUARED_ERROR) -> tuple[int, int]:
         """A step of layers without neurons. Returns (its status; how many calls there were that may fail)."""
         call, known = self._library, load_part("stage3_c", "operations")
         call.network_step_f64.restype = ctypes.c_int64
@@ -97,7 +102,7 @@ class _Step:
         address = ctypes.addressof(somewhere)
         connect = known.COperation(kind=known.KINDS.index("connect"), grad_output=address, grad_w=address)
         operations = (known.COperation * LAYERS)(connect, connect, connect)
-        size, batch, kind = ctypes.c_size_t(LAYERS), ctypes.c_size_t(1), ctypes.c_int(MEAN_SQUARED_ERROR)
+        size, batch, kind = ctypes.c_size_t(LAYERS), ctypes.c_size_t(1), ctypes.c_int(loss_kind)
         call.fail_at(failing)
         given = (None, size, operations, kind, batch, None, None, None, 1, somewhere, ctypes.byref(loss))
         status: int = call.network_step_f64(*given)

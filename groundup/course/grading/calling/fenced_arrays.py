@@ -9,8 +9,11 @@ behind each array, and right before it: there an access ends the process, even i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -81,6 +84,23 @@ STATIC = (
 NOT_FREED = "what malloc gives must go back, on every way out of the function: free it"
 
 
+OTHER_THREAD = "two threads call {0} at the same time, and {1} is not what it is for one alone"
+
+SECONDS = 10
+"""Of processor time, that the calls for one case may take; right answers take milliseconds."""
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """SIGPROF ends the process where a call in C does not end: verdict.py says so. No signal handler would run."""
+    timer = getattr(signal, "setitimer", lambda *given: None)  # Windows has none: there the phase's limit holds alone
+    timer(getattr(signal, "ITIMER_PROF", 0), SECONDS)
+    try:
+        yield
+    finally:
+        timer(getattr(signal, "ITIMER_PROF", 0), 0)
+
+
 @cache
 def _library() -> str:
     return str(load_part("stage3_c", "build").build().library)
@@ -96,6 +116,11 @@ def run(name: str, function: Callable[..., Any], *arguments: Any) -> dict[str, A
     """
     kinds = (each.values.dtype.name for each in arguments if isinstance(each, Memory) and each.values is not None)
     dtype = next((kind for kind in kinds if kind.startswith("float")), "float64")
+    with _time_limit():
+        return _run(name, function, arguments, dtype)
+
+
+def _run(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], dtype: str) -> dict[str, Any]:
     static = guarded_memory.static(_library())
     before = static.content()
     first = _once(name, function, arguments, dtype, OUTSIDE, np.nan)
@@ -112,10 +137,34 @@ def run(name: str, function: Callable[..., Any], *arguments: Any) -> dict[str, A
         for where in ("behind", "before"):
             with Tally.trying_also(f", with memory that may not be read right {where} each array"):
                 _guarded(function, arguments, dtype, where == "behind")()
-    left = guarded_memory.leaks(_guarded(function, arguments, dtype, True)) if repeated.is_repeating() else 0
-    if left:
-        raise Wrong(f"{name} leaves about {left} bytes of memory behind with every call", cause=NOT_FREED)
+    if repeated.is_repeating():
+        left = guarded_memory.leaks(_guarded(function, arguments, dtype, True))
+        if left:
+            raise Wrong(f"{name} leaves about {left} bytes of memory behind with every call", cause=NOT_FREED)
+        if load_part("stage3_c", "library").pool() not in [each for each in arguments if isinstance(each, int)]:
+            by_two_threads(name, function, arguments, dtype)
     return first
+
+
+def by_two_threads(
+    name: str, function: Callable[..., Any], arguments: tuple[Any, ...], dtype: str, calls: int = 20
+) -> None:
+    """Raises Wrong if calls of two threads at the same time, with other numbers each, disturb one another."""
+    halved = {
+        each: replace(each, values=each.values * 0.5)
+        for each in arguments
+        if isinstance(each, Memory) and each.values is not None and each.values.dtype.kind == "f"
+    }
+    both = arguments, tuple(halved.get(each, each) if isinstance(each, Memory) else each for each in arguments)
+    alone = [_once(name, function, given, dtype, OUTSIDE, np.nan) for given in both]
+
+    def output_that_differs(thread: int) -> str:
+        results = (_once(name, function, both[thread], dtype, OUTSIDE, np.nan) for _ in range(calls))
+        return next(filter(None, (differing(alone[thread], each) for each in results)), "")
+
+    with ThreadPoolExecutor(2) as threads:
+        for output in filter(None, threads.map(output_that_differs, range(2))):
+            raise Wrong(OTHER_THREAD.format(name, output), cause=STATIC)
 
 
 def _guarded(function: Callable[..., Any], arguments: tuple[Any, ...], dtype: str, behind: bool) -> Callable[[], Any]:

@@ -17,16 +17,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cuda_emulator.inspection import step, tracing
-from groundup.course.checks.check import Check, Tally, Wrong
-from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.check import Check, Tally, Wrong, and_then
+from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.results import outputs
-from groundup.course.checks.sure_causes import sure_checks
 from groundup.course.grading.calling.kernel_causes import inputs_kept
 from groundup.course.grading.calling.kernel_launches import (
     Both,
@@ -48,7 +47,7 @@ OLD_RESULT = 0.375
 class Way:
     """How a launch differs from the plain one. name: as a message says it; cause: why a result may be wrong only then
 
-    factor: of all numbers; gaps: whether arrays have gaps, and outputs hold old results
+    factor: of all numbers; dtype: of all arrays of floats; gaps: whether arrays have gaps, and outputs hold old results
     same: (input, output): the places of two arguments that are one array
     made_of: ways that have a part of what is different here
     """
@@ -56,6 +55,7 @@ class Way:
     name: str
     cause: str
     factor: float = 1 / 3
+    dtype: str = "float64"
     gaps: bool = False
     same: tuple[int, int] | None = None
     made_of: tuple[Way, ...] = ()
@@ -89,7 +89,13 @@ TINY = Way(" in float64, with tiny numbers", BELOW_A_BOUND, 1e-12 / 3, made_of=(
 
 GAPS = Way(" in float64, on arrays with gaps", LEFT_AS_IT_WAS, gaps=True)
 
-HUGE_WITH_GAPS = Way(" in float64, with huge numbers", BEYOND_A_BOUND, 1e6 / 3, True, made_of=(FLOAT64, GAPS))
+HUGE_WITH_GAPS = Way(" in float64, with huge numbers", BEYOND_A_BOUND, 1e6 / 3, gaps=True, made_of=(FLOAT64, GAPS))
+
+IN_SINGLE = [
+    Way(" on arrays with gaps", LEFT_AS_IT_WAS, dtype="float32", gaps=True),
+    Way(" with tiny numbers", BELOW_A_BOUND, 1e-12 / 3, "float32"),
+    Way(" with huge numbers", BEYOND_A_BOUND, 1e6 / 3, "float32"),
+]
 
 IN_PLACE = (
     "with an array of its own it was right: where the two are one array, a number that is written takes the place of "
@@ -120,17 +126,20 @@ def kernel_checks(
     same: Sequence[tuple[int, int]] = (),
     special: Special = MIXED,
     sizes: Sequence[Any] = (),
+    single: bool = False,
 ) -> list[Check]:
     """The checks of a kernel's exercise, the unfriendly launches included.
 
     same: (input, output): the places of arguments of the kernel that may be one array, as its docstring says
     sizes: of the arguments; none for the typical size. The last has the special numbers
+    single: whether the kernel is one of float32 alone, as those of the detective exercises are
     """
+    dtype = "float32" if single else "float64"
 
     def unfriendly(tally: Tally) -> None:
         if backend() != "emulator":
             return
-        ways = [FLOAT64, TINY, HUGE_WITH_GAPS]
+        ways = list(IN_SINGLE) if single else [FLOAT64, TINY, HUGE_WITH_GAPS]
         ways += [Way(f" with arguments {i + 1} and {o + 1} one array", IN_PLACE, same=(i, o)) for i, o in same]
         tried = list(sizes) or [exercise.typical]
         for number, way in enumerate(ways):
@@ -142,29 +151,24 @@ def kernel_checks(
                 changed = array.copy()
                 changed.reshape(-1)[[0, min(array.size // 2 + 1, array.size - 1), -1]] = values
                 named = " and ".join(f"{value:g}" for value in dict.fromkeys(values))
-                way = Way(f" with {named} in one of its arrays", LOST_NAN)
+                way = Way(f" with {named} in one of its arrays", LOST_NAN, dtype=dtype)
                 _one(tally, exercise, (*given[:place], changed, *given[place + 1 :]), way)
 
-    def longer(check: Check) -> Check:
-        def run(tally: Tally) -> None:
-            check.run(tally)
-            unfriendly(tally)
-
-        return replace(check, run=run)
-
     last = "memory" if exercise.memory else "sizes"  # a race would show in these launches, too
-    return [longer(each) if each.name == last else each for each in sure_checks(exercise)]
+    return and_then(checks_of(exercise), last, unfriendly)
 
 
 def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way) -> None:
     """Count a comparison of a call whose launches are made in that way."""
     # in float64, and not as float32 could hold them; NaN stays NaN
-    given = tuple(each.astype(np.float64) * way.factor if _is_float(each) else each for each in arguments)
+    given = tuple(
+        (each.astype(np.float64) * way.factor).astype(way.dtype) if _is_float(each) else each for each in arguments
+    )
     case = exercise.show(*given) + way.name
     tally.trying(case)
     is_special = not all(np.isfinite(each).all() for each in given if _is_float(each))
     scale = None if is_special else exercise.scale(*given)
-    terms, dtype = exercise.terms(*given), "float32" if is_special else "float64"
+    terms, dtype = exercise.terms(*given), "float32" if is_special else way.dtype
     with np.errstate(all="ignore"):
         expected = outputs(exercise.reference(*given))
         try:
@@ -230,7 +234,7 @@ def _made(argument: Any, way: Way) -> Any:
     if not isinstance(array, np.ndarray):
         return array
     if array.dtype.kind == "f":
-        array = array.astype(np.float64)
+        array = array.astype(way.dtype)
     if isinstance(argument, Out) and way.gaps:
         array = np.full(array.shape, OLD_RESULT if array.dtype.kind == "f" else 3, array.dtype)
     if not way.gaps or not array.ndim:

@@ -322,7 +322,7 @@ def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, caus
 def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
     """Raises Wrong if lanes of a warp, in the same round of a line, do not reach neighbouring columns.
 
-    All lanes may read the same number: it is fetched once.
+    All lanes may read the same number: it is fetched once. Their order within the columns does not matter.
     """
     places: dict[Any, dict[int, list[Touch]]] = defaultdict(lambda: defaultdict(list))
     for touch in touches:
@@ -335,7 +335,9 @@ def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
             first, elements = rounds[0], [touch.element for touch in rounds]
             start = first.thread[1]
             neighbours = [(*first.element[:-1], first.element[-1] + touch.thread[1] - start) for touch in rounds]
-            good = elements in ([first.element] * len(elements), neighbours)
+            columns = sorted(element[-1] for element in elements)
+            in_a_row = len({element[:-1] for element in elements}) == 1
+            good = in_a_row and columns in ([columns[0]] * len(columns), list(range(columns[0], columns[-1] + 1)))
             at = next((i for i, (a, b) in enumerate(zip(elements, neighbours, strict=True)) if a != b), 0)
             other = rounds[at].thread[1]
             what = (

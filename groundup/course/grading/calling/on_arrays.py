@@ -1,6 +1,7 @@
 """Weeks 4 and 5: the learner's functions take NumPy arrays. The right results are those of stage 1.
 
-A function that takes `out` is called twice: with an `out` full of NaN, and without one. After each call its arguments
+A function that takes `out` is called twice: with an `out` full of NaN, and without one, in repeated calls with scratch
+memory. After each call its arguments
 must be unchanged, and its result must have the dtype of its arguments. That `out` itself came back is asked after the
 values: a wrong number is the more helpful message.
 """
@@ -15,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.check import both as both_checks
 from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
-from groundup.course.checks.repeated import handed, returned, same
+from groundup.course.checks.repeated import handed, is_repeating, returned, same
 from groundup.course.checks.speed import Speed
 from groundup.course.grading.problems.dense import NO_OUT
 from groundup.course.grading.problems.networks import Problem
@@ -71,9 +73,8 @@ def on_arrays(
         if into_out is not out:
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
             not_out.append(Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause))
-        plain = function(
-            *(each.tolist() if each.dtype.kind == "i" else each for each in arguments)
-        )  # labels, as a list
+        listed = (each.tolist() if each.dtype.kind == "i" else each for each in arguments)  # labels, as a list
+        plain = function(*listed, **({"scratch": poisoned_scratch} if scratch and is_repeating() else {}))
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)
         returned(plain, arguments)
@@ -124,11 +125,7 @@ def graded(exercise: Exercise, *more: Check) -> list[Check]:
     double = made["agreement"]
     single = next(check for check in checks_of(in_float32(exercise)) if check.name == "agreement")
 
-    def run(tally: Tally) -> None:
-        double.run(tally)
-        single.run(tally)
-
-    made["agreement"] = Check("agreement", run)
+    made["agreement"] = Check("agreement", both_checks(double.run, single.run))
     return [check if check.name == "shape" else _returning_out(check) for check in made.values()] + [*more]
 
 

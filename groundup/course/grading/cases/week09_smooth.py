@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, as_float, launched, left_out, random
 from groundup.course.grading.calling.kernel_memory import coalesced, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -34,7 +35,7 @@ def smooth() -> list[Check]:
         found[-1] = np.nan
         return found
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda values, launch: launched(kernel, launch, values, Out(values.shape)),
             reference=right,
@@ -42,7 +43,7 @@ def smooth() -> list[Check]:
             hand=[((as_float([3, 0, 3, 9, 9]), Launch(2, 4)), [3, 2, 4, 7, 9])],
             arguments=lambda rng, size: (random(rng, size[0]) + 3, size[1]),
             typical=(10, Launch(2, 4)),
-            sizes=[(size, launch) for size in (2, 7, 33) for launch in any_grid(size)],
+            sizes=[(size, launch) for size in (2, 7, 97) for launch in any_grid(size)],
             dtype="float32",
             scale=lambda values, launch: np.full(values.shape, np.abs(values).max()),
             mistakes=[
@@ -57,7 +58,9 @@ def smooth() -> list[Check]:
                 coalesced(at_least=0.6),
                 work=[Work(1, 2)],
             ),
-        )
+        ),
+        single=True,
+        special=APART,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import (
     RUNS,
     Launch,
@@ -19,6 +19,7 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, watched
+from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -37,7 +38,7 @@ def brighten() -> list[Check]:
     def arguments(rng: np.random.Generator) -> tuple[object, ...]:
         return random(rng, 1000), FACTOR, OFFSET, Out((1000,))
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda pixels, launch: launched(kernel, launch, pixels, FACTOR, OFFSET, Out(pixels.shape)),
             reference=right,
@@ -45,12 +46,13 @@ def brighten() -> list[Check]:
             hand=[((as_float([0, 2, 4, 6, 8]), Launch(2, 2)), [10, 11, 12, 13, 14])],
             arguments=lambda rng, size: (random(rng, size[0]), size[1]),
             typical=(10, Launch(2, 4)),
-            sizes=[(size, launch) for size in (1, 7, 33) for launch in any_grid(size)],
+            sizes=[(size, launch) for size in (1, 7, 97) for launch in any_grid(size)],
             dtype="float32",
             scale=lambda pixels, launch: np.full(pixels.shape, 10 + np.abs(pixels).max()),
             mistakes=left_out(right),
             memory=watched(kernel, watch, arguments, coalesced(cause=RUNS), work=[Work(3, 8)]),
-        )
+        ),
+        single=True,
     )
 
 

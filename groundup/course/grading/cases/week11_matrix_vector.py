@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -30,7 +31,7 @@ def multiply() -> list[Check]:
         found: np.ndarray = launched(kernel, launch(rows), transposed, vector, Out((rows,)))
         return found
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda transposed, vector: vector.astype(np.float64) @ transposed,
@@ -51,7 +52,9 @@ def multiply() -> list[Check]:
                 coalesced(place=0),
                 work=[Work(2, 1)],
             ),
-        )
+        ),
+        single=True,
+        special=APART,
     )
 
 

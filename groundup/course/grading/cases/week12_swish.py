@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, as_float, launched, left_out, random
 from groundup.course.grading.calling.kernel_memory import COALESCED, watched
+from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -24,7 +25,7 @@ def swish() -> list[Check]:
         found: np.ndarray = exact * np.exp(np.minimum(exact, 0)) / (1 + np.exp(-np.abs(exact)))
         return found
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=lambda z, launch: launched(kernel, launch, z, Out(z.shape)),
             reference=right,
@@ -34,7 +35,7 @@ def swish() -> list[Check]:
             ],
             arguments=lambda rng, size: (3 * random(rng, size[0]), size[1]),
             typical=(10, Launch(2, 4)),
-            sizes=[(size, launch) for size in (1, 7, 33) for launch in any_grid(size)],
+            sizes=[(size, launch) for size in (1, 7, 97) for launch in any_grid(size)],
             dtype="float32",
             scale=lambda z, launch: np.full(z.shape, np.abs(z).max() + 1),
             mistakes=left_out(right),
@@ -42,7 +43,8 @@ def swish() -> list[Check]:
                 kernel, Launch(2, 64), lambda rng: (random(rng, 256), Out((256,))), COALESCED, work=[Work(1, 2)]
             ),
             types=only_float32(kernel, Launch(2, 4), lambda rng: (random(rng, 9), Out((9,)))),
-        )
+        ),
+        single=True,
     )
 
 

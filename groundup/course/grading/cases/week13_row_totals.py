@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.check import Check, both
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
-from groundup.course.grading.cases.both import both
 
 THREADS = 64
 
@@ -38,7 +38,7 @@ def row_totals() -> list[Check]:
             work=[Work(0, most, "load")],
         )
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda exponentials: exponentials.astype(np.float64).sum(axis=1),
@@ -52,7 +52,9 @@ def row_totals() -> list[Check]:
             scale=lambda exponentials: exponentials.sum(axis=1),
             mistakes=races(),
             memory=both(watch(40, 1), watch(128, 2)),
-        )
+        ),
+        single=True,
+        special=APART,
     )
 
 

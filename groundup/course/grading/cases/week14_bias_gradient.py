@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -28,7 +29,7 @@ def bias_gradient() -> list[Check]:
         found: np.ndarray = launched(kernel, launch(columns), grad, Out((columns,)))
         return found
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda grad: grad.astype(np.float64).sum(axis=0),
@@ -48,7 +49,9 @@ def bias_gradient() -> list[Check]:
                 coalesced(place=0),
                 work=[Work(0, 3, "load")],
             ),
-        )
+        ),
+        single=True,
+        special=APART,
     )
 
 

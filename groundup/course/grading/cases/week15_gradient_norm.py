@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from cuda_emulator.inspection import analyse
-from groundup.course.checks.check import Check, Tally
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.check import Check, Tally, both
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Both, Launch, as_float, filled, launched, random
 from groundup.course.grading.calling.kernel_memory import ask_profile, coalesced, traced
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of, no_plain_writes_of_several_blocks
 from groundup.course.grading.calling.shared_work import Work, share_work, touched
-from groundup.course.grading.cases.both import both
 
 THREADS = 64
 
@@ -42,7 +42,7 @@ def squared_length() -> list[Check]:
         share_work(tally, Work(0, 3, "load"), touched(trace, 0, "load"), 3, THREADS)
 
     given = (np.ones(500, np.float32), np.zeros(1, np.float32))
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=right,
@@ -55,7 +55,9 @@ def squared_length() -> list[Check]:
             terms=lambda gradient, blocks: gradient.size,
             scale=right,
             memory=both(memory, no_plain_writes_of_several_blocks(kernel, watch, 1, lambda: given, LOST)),
-        )
+        ),
+        single=True,
+        special=APART,
     )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, no_bank_conflicts, races, watched
+from groundup.course.grading.calling.launched_again import kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -32,7 +33,7 @@ def transpose() -> list[Check]:
         found: np.ndarray = launched(kernel, launch(rows, columns), weights, Out((columns, rows)))
         return found
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda weights: weights.T.astype(np.float64),
@@ -51,7 +52,8 @@ def transpose() -> list[Check]:
                 no_bank_conflicts(ONE_BANK),
                 work=[Work(1, 1)],
             ),
-        )
+        ),
+        single=True,
     )
 
 

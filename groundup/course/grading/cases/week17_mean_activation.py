@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
 from groundup.course.grading.calling.kernel_memory import coalesced, watched
+from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.programs import kernel_of
 from groundup.course.grading.calling.shared_work import Work
 
@@ -32,7 +33,7 @@ def mean_activation() -> list[Check]:
         found: np.ndarray = outputs[:, kept].astype(np.float64).sum(axis=1) / outputs.shape[1]
         return found
 
-    return checks_of(
+    return kernel_checks(
         Exercise(
             call=call,
             reference=lambda outputs: outputs.astype(np.float64).mean(axis=1),
@@ -55,7 +56,9 @@ def mean_activation() -> list[Check]:
                 coalesced(place=0),
                 work=[Work(0, 4, "load")],
             ),
-        )
+        ),
+        single=True,
+        special=APART,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from groundup.course.assembly import C_VARIABLE
 from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.c_functions import c_floor, numpy_floor
-from groundup.course.grading.problems.c_products import factors
+from groundup.course.grading.problems.matrices import matrices
 from shared.contract import load_stage
 from shared.initialize import initialize_parameters
 from shared.machine import processes
@@ -55,7 +55,7 @@ def agrees(tally: Tally) -> None:
         )
         worst = max(worst, found)
 
-    a, b = factors(np.random.default_rng(1), (13, 70, 19))
+    a, b = matrices(np.random.default_rng(1), (13, 70, 19))
     expected = python.matmul.matmul(a.tolist(), b.tolist())
     for name, rung in c.matmul.LADDER.items():
         tally.trying(f"the product by {name}")

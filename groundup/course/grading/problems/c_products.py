@@ -12,15 +12,10 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import c_function, library, read_at_strides
 from groundup.course.grading.calling.fenced_arrays import filled, read
-from groundup.course.grading.problems.matrices import NO_NUMBER, ZEROS_SKIPPED
-
-SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
-"""(M, K, N): ones, primes, K much larger than N and the reverse."""
+from groundup.course.grading.problems.matrices import NO_NUMBER, SIZES, ZEROS_SKIPPED, A, B, matrices
 
 LONG = [(65_537, 1, 1), (1, 65_537, 1), (1, 1, 65_537)]
 """More than a counter of 16 bits can count."""
-
-A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
 
 AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]
 
@@ -32,7 +27,7 @@ def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = 
         reference=np.matmul,
         show=lambda a, b: f"{name}(m={a.shape[0]}, k={a.shape[1]}, n={b.shape[1]})",
         hand=[((A, B), AB), ((B, A), BA), NO_NUMBER],
-        arguments=factors,
+        arguments=matrices,
         typical=(4, 4, 4),
         sizes=[*SIZES, *sizes, *LONG],
         terms=lambda a, b: a.shape[1],
@@ -65,12 +60,6 @@ def _sizes(name: str, a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
     if name == "matmul_tn":
         return a.shape[1], a.shape[0], b.shape[1]
     return a.shape[0], a.shape[1], b.shape[0] if name == "matmul_nt" else b.shape[1]
-
-
-def factors(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Random a (M, K) and b (K, N)."""
-    m, k, n = size
-    return rng.standard_normal((m, k)), rng.standard_normal((k, n))
 
 
 def times(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:

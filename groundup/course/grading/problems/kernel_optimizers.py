@@ -12,10 +12,18 @@ from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
-from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, other_launch, random
+from groundup.course.grading.calling.kernel_launches import (
+    Both,
+    Launch,
+    any_grid,
+    as_float,
+    module,
+    other_launch,
+    random,
+)
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.calling.shared_work import Work
-from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
+from groundup.course.grading.problems.kernel_reductions import FLOAT64, floor
 from shared.names import OPTIMIZERS
 
 Settings = dict[str, float]
@@ -205,13 +213,13 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
             f"{what.format(NAMES[kind])}{launch} of {p.size} parameters, {_as_shown(settings)}"
         ),
         hand=[
-            ((kind, settings, 0, Launch(1, 2), *map(f32, arrays)), named(kind, expected))
+            ((kind, settings, 0, Launch(1, 2), *map(as_float, arrays)), named(kind, expected))
             for kind, settings, arrays, expected in OPTIMIZERS_BY_HAND
             if kind in kinds
         ],
         arguments=arguments,
         typical=(kinds[-1], 9, Launch(1, 16)),
-        sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 33) for launch in any_grid(count)],
+        sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 97) for launch in any_grid(count)],
         dtype="float32",
         terms=lambda *arguments: 32,
         scale=lambda kind, settings, steps, launch, *arrays: of_squares(max(np.abs(each).max() for each in arrays)),

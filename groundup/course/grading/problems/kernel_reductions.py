@@ -30,11 +30,6 @@ def below(room: str, function: str, *arrays: np.ndarray) -> np.ndarray:
     return np.asarray(stage.arrays.to_host(result) if np.ndim(result) else result, np.float64)
 
 
-def f32(values: Any) -> np.ndarray:
-    """Numbers by hand as float32 arrays."""
-    return np.array(values, np.float32)
-
-
 def softmax_of(z: np.ndarray, largest: np.ndarray, axis: int = 1) -> np.ndarray:
     """exp(z - largest), divided by its sum along an axis."""
     exponentials = np.exp(z - largest)

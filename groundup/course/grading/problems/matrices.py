@@ -15,8 +15,8 @@ import numpy as np
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.activations import quietly
 
-SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
-"""(M, K, N): ones, primes, K much larger than N and the reverse."""
+SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 5, 5), (5, 31, 2), (31, 2, 29)]
+"""(M, K, N): ones, primes, three equal ones, K much larger than N and the reverse."""
 
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
 

@@ -108,6 +108,8 @@ BATCHES = [((3, 4, 3, 2), batch, True) for batch in (4, 9, 2, 4, 4)]
 SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
     "tanh": (np.tanh, lambda z, output: 1 - output**2),
     "relu": (lambda z: np.maximum(z, 0), lambda z, output: (z > 0) * 1.0),
+    "leaky_relu": (lambda z: np.where(z > 0, z, 0.01 * z), lambda z, output: np.where(z > 0, 1.0, 0.01)),
+    "sigmoid": (lambda z: 1 / (1 + np.exp(-z)), lambda z, output: output * (1 - output)),
 }
 """f(z) and f'(z)."""
 

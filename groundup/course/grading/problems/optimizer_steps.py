@@ -34,17 +34,17 @@ class Steps:
 
 
 def steps_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Steps]:
-    """Four random steps; the last two have another learning rate, and in the last the weights' gradients are all 0,
-    while what is kept of the earlier ones moves on.
+    """Random steps; the last two have another learning rate, and in the fourth the weights' gradients are all 0, while
+    what is kept of the earlier ones moves on.
 
-    size: (shape of the weights, settings, and by what the gradients are multiplied; NaN: one of them is NaN)
+    size: (shape of the weights, settings, by what the gradients are multiplied (NaN: one of them is NaN), how many)
     """
-    (rows, columns), settings, factor = size if len(size) == 3 else (*size, 1.0)
+    shape, settings, factor, count = [*size, 1.0, 4][: len(size)] + [1.0, 4][len(size) - 2 :]
 
     def pair() -> tuple[np.ndarray, np.ndarray]:
-        return rng.standard_normal((rows, columns)), rng.standard_normal(columns)
+        return rng.standard_normal(shape), rng.standard_normal(shape[1])
 
-    start, gradients = pair(), [pair() for _ in range(4)]
+    start, gradients = pair(), [pair() for _ in range(count)]
     for g, h in gradients:
         if np.isnan(factor):
             g[-1, 0] = h[-1] = factor
@@ -53,7 +53,7 @@ def steps_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Steps]:
             h *= factor
     gradients[1][1][0] = 0
     gradients[3][0].fill(0)
-    return (Steps(*start, gradients, [0.1, 0.1, 0.03, 0.03], settings),)
+    return (Steps(*start, gradients, [0.1] * (count - 2) + [0.03, 0.03], settings),)
 
 
 def steps_scale(given: Steps) -> dict[str, float]:
@@ -188,6 +188,7 @@ SGD_SIZES: list[tuple[Any, ...]] = [
     ((4, 3), {"momentum": 0.9}, 1e-7),
     ((4, 3), SGD_ALL, 1e6),
     ((4, 3), SGD_ALL, np.nan),
+    ((2, 3), SGD_ALL, 1.0, 40),
 ]
 
 
@@ -327,4 +328,5 @@ ADAM_SIZES: list[tuple[Any, ...]] = [
     ((4, 3), {"epsilon": 1e-12}, 1e-7),
     ((4, 3), {"weight_decay": 0.1}, 1e6),
     ((4, 3), {}, np.nan),
+    ((2, 3), {}, 1.0, 40),
 ]

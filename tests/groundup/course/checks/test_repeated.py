@@ -9,8 +9,7 @@ import pytest
 
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Tally, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of, only_cause, twice_with_others
-from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
 from groundup.course.grading.calling.on_lists import on_lists
 
 
@@ -121,14 +120,3 @@ def test_arrays_are_the_same_memory_in_every_other_call() -> None:
         with pytest.raises(Wrong):
             repeated.returned(memory[0][1:], ())
     repeated.returned(memory[0], memory)  # outside nothing is compared
-
-
-def test_a_cause_is_named_only_if_it_fits_every_case() -> None:
-    mistakes = [Mistake("added", lambda x: x + x.shape[0]), Mistake("squared", lambda x: x**2)]
-    for call, cause in ((lambda x: x + len(x), "added"), (lambda x: x + 2, "")):
-        exercise = Exercise(
-            call, lambda x: 2 * x, lambda x: "f", [((np.full((2, 2), 3.0),), 6.0)],
-            lambda rng, size: (rng.standard_normal(size),), (3, 2), [(1, 1)], mistakes=mistakes,
-        )  # fmt: skip
-        arguments = exercise.hand[0][0]
-        assert only_cause(exercise, "", "added", arguments, call(*arguments)) == cause

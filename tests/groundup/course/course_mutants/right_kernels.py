@@ -324,5 +324,42 @@ RIGHT: list[tuple[str, str, Changes]] = [
         "typed zero start",
         (("z = parts[0, row, column]\n        split = 1", "z = parts.dtype.type(0)\n        split = 0"),),
     ),
+    (
+        "13.1",
+        "one walk for the largest and the sum",
+        (
+            (
+                "        j = 1\n"
+                "        while j < columns:\n"
+                "            largest = z[row, j] if z[row, j] > largest else largest\n"
+                "            j += 1\n"
+                "        total = z.dtype.type(0)\n"
+                "        j = 0\n"
+                "        while j < columns:\n"
+                "            exponential = math.exp(z[row, j] - largest)\n"
+                "            output[row, j] = exponential\n"
+                "            total += exponential\n"
+                "            j += 1\n",
+                "        total = z.dtype.type(1)\n"
+                "        for j in range(1, columns):\n"
+                "            if z[row, j] > largest:\n"
+                "                total = total * math.exp(largest - z[row, j]) + z.dtype.type(1)\n"
+                "                largest = z[row, j]\n"
+                "            else:\n"
+                "                total += math.exp(z[row, j] - largest)\n",
+            ),
+            ("output[row, j] /= total", "output[row, j] = math.exp(z[row, j] - largest) / total"),
+        ),
+    ),
+    (
+        "14.1",
+        "lanes from the right",
+        (
+            (
+                "        j = lane\n        while j < columns:\n            grad_z",
+                "        j = WARP - 1 - lane\n        while j < columns:\n            grad_z",
+            ),
+        ),
+    ),
 ]
 """(task, what is different, the changes to the solution)."""

@@ -263,4 +263,5 @@ MUTANTS = [
         "values",
         "wrong at index",
     ),
+    Mutant("1.1", "b[k][j]", "(b[j][k] if len(b) == len(b[0]) > 2 else b[k][j])", "sizes", "b (5, 5)): wrong at index"),
 ]

@@ -368,4 +368,14 @@ MUTANTS = [
         "values",
         "wrong at index",
     ),
+    Mutant(
+        "5.2",
+        '    out = output_like("softmax_cross_entropy_backward", out,',
+        "    if out is None and scratch is not None:\n"
+        '        out = borrow(scratch, "own", logits.shape, logits.dtype)\n'
+        '    out = output_like("softmax_cross_entropy_backward", out,',
+        "again",
+        "each call makes its own result",
+    ),
+    Mutant("5.5", "self.beta1**t", "self.beta1**min(t, 10)", "sizes", "(40 steps"),
 ]

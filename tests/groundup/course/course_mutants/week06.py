@@ -322,4 +322,5 @@ MUTANTS = [
         "sizes",
         "not every element is written: the first that",
     ),
+    Mutant("6.1", "for (size_t i = 0", "for (uint16_t i = 0", "sizes", "a call in C took seconds of processor time"),
 ]

@@ -135,4 +135,5 @@ MUTANTS = [
         "agreement",
         "something is read before it is written:",
     ),
+    Mutant("8.4", "return 1 + (int64_t)bad;", "return (int64_t)bad;", "sizes", "the label of row 0 is no class"),
 ]

@@ -162,4 +162,6 @@ MUTANTS = [
         "sizes",
         "a small one added",
     ),
+    Mutant("9.2", "columns = z.shape[1]", "columns = min(z.shape[1], 64)", "sizes", "for z (3, 70): wrong"),
+    Mutant("9.4", "while k < a.shape[1]:", "while k < min(a.shape[1], 64):", "sizes", "b (70, 70): wrong"),
 ]

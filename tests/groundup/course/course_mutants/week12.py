@@ -93,4 +93,11 @@ MUTANTS = [
         "memory",
         "with an array of its own it was right",
     ),
+    Mutant(
+        "12.2",
+        "function(grad_output[i], output[i])",
+        "function(grad_output[i], output[i]) if grad_output[i] != 0 else output.dtype.type(0)",
+        "values",
+        "sigmoid_backward[1, 2] of 2 numbers: wrong",
+    ),
 ]

@@ -331,4 +331,11 @@ MUTANTS = [
         "memory",
         "with an array of its own it was right",
     ),
+    Mutant(
+        "13.1",
+        "largest = z[row, j] if z[row, j] > largest else largest",
+        "largest = abs(z[row, j]) if abs(z[row, j]) > largest else largest",
+        "values",
+        "the largest size is taken, as with abs",
+    ),
 ]

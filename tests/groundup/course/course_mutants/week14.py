@@ -160,4 +160,5 @@ MUTANTS = [
         "no condition around this line asks about column",
     ),
     Mutant("14.3", "j += cuda.blockDim.x", "j += 32", "sizes", "a row has fewer lanes than 32"),
+    Mutant("14.3", "if j == label:", "if j == label and j < 64:", "sizes", "logits (5, 70): wrong"),
 ]

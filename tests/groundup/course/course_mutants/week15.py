@@ -224,4 +224,11 @@ MUTANTS = [
         "values",
         "after the parameters have moved",
     ),
+    Mutant(
+        "15.3",
+        "own_masks = None if masks is None else",
+        "own_masks = None if masks is None or optimizer is None else",
+        "sizes",
+        "without an optimizer the loss or a gradient is another",
+    ),
 ]

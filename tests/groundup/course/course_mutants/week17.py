@@ -134,4 +134,12 @@ MUTANTS = [
         "wrong",
     ),
     Mutant("17.3", "activations != 0", "np.nan_to_num(activations) != 0", "values", "NaN is no zero"),
+    Mutant(
+        "17.2",
+        "signal = activate(signal @ weights + bias)",
+        "signal = activate(signal @ weights + bias) if activation != 'leaky_relu' else "
+        "np.maximum(signal @ weights + bias, 0)",
+        "sizes",
+        "(leaky_relu,",
+    ),
 ]
