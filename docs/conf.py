@@ -21,7 +21,7 @@ author = "The groundup authors"
 copyright = "The groundup authors, MIT licence"
 version = release = __version__
 
-extensions = ["myst_nb", "console", "mathml", "sources", "studio"]
+extensions = ["myst_nb", "api", "console", "glossary", "mathml", "sources", "studio"]
 exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints"]
 
 # Notebooks are stored without outputs and run by the test suite, not by the book.

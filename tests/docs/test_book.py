@@ -207,6 +207,42 @@ def test_a_page_of_the_studio_stands_where_a_week_explains_the_thing(
         assert (book / "weeks" / address).resolve() in {path.resolve() for path in pages}
 
 
+WORDS = (
+    *("rung", "floor", "dropout mask", "epoch", "one-hot", "gflop/s", "register", "multiprocessor", "occupancy"),
+    *("sector", "warp", "lane", "bank", "tile", "coalescing", "barrier", "race", "epilogue", "logit", "stub"),
+)
+"""What pages say before they explain it."""
+
+
+def test_a_word_of_the_glossary_is_linked_where_a_page_first_uses_it(book: Path, pages: dict[Path, Page]) -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", glossary, re.MULTILINE)
+    assert set(WORDS) <= {heading.lower() for heading in headings}
+    assert headings == sorted(headings, key=str.lower)
+    linked: set[str] = set()
+    for week in range(1, 19):
+        path = book / "weeks" / f"week{week:02}.html"
+        anchors = [link.partition("#")[2] for link in pages[path].links if "glossary.html#" in link]
+        assert len(set(anchors)) == len(anchors) > 3, f"week {week}"
+        linked |= set(anchors)
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"<(h\d|code)[^>]*>(?:(?!</\1>).)*glossary-word", text), (
+            f"week {week}: in a heading or code"
+        )
+    assert {"rung", "warp", "sector", "epoch", "logit", "multiprocessor"} <= linked
+
+
+def test_the_reference_has_every_public_function_of_a_module_and_the_search_finds_it(book: Path) -> None:
+    page = (book / "reference" / "stage2.html").read_text(encoding="utf-8")
+    found = (book / "searchindex.js").read_text(encoding="utf-8")
+    source = (ROOT / "stage2_numpy" / "losses.py").read_text(encoding="utf-8")
+    names = re.findall(r"^def ([a-z]\w+)", source, re.MULTILINE)
+    assert len(names) > 5
+    for name in names:
+        assert f'id="stage2_numpy.losses.{name}"' in page
+        assert f'"{name}"' in found
+
+
 def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
     page = (book / "guides" / "backpropagation.html").read_text(encoding="utf-8")
     assert page.count("<math") > 30
