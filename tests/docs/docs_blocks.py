@@ -33,6 +33,7 @@ INERT = {"text", "toml", "json", "diff", "ini", "yaml"}
 
 DIRECTIVES = {
     "api",
+    "turnable",
     "studio",
     "toctree",
     "note",
