@@ -18,23 +18,34 @@ from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import as_learned, beliefs, load_data, open_checkpoint
 from shared.charts.figures.architecture import TITLES
-from shared.charts.figures.inside import Findings, confused, save_all
+from shared.charts.figures.inside import Findings, charts, confused, save_all
+from shared.charts.report import page
+from shared.charts.report.page_figures import figures
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import Dataset, Split
 from shared.layers import Shape
+from shared.machine.atomic import write_atomically
 from shared.machine.results import results_folder
 from shared.machine.strict_json import is_count
+from shared.markup import tag
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, build_network
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
 from shared.training.runs import METRICS
 
+PAGE = "look.html"
+"""The page with all figures."""
 
-def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tuple[dict[str, Any], Findings]:
-    """Look inside the network of a run and save the figures. Returns the document for --json, and the findings.
 
-    run: a run's folder or one of its checkpoints; out: folder of the figures, None for `look` beside the checkpoint
+def look(
+    run: Path, out: Path | None, count: int, data_dir: Path | None, png: bool = False
+) -> tuple[dict[str, Any], Findings]:
+    """Look inside the network of a run and save a page with all figures, or the figures as files of their own.
+
+    Returns the document for --json, and the findings.
+    run: a run's folder or one of its checkpoints; out: folder of the page, None for `look` beside the checkpoint
     count: number of mistakes to show; data_dir: folder of the data set, None for the one that was trained on
+    png: whether each figure becomes files, as PNG and SVG, light and dark
     Raises CheckpointError, a ValueError, if there is no checkpoint of `groundup train` for images.
     """
     checkpoint = open_checkpoint(run)
@@ -45,8 +56,20 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     found = findings(checkpoint, data, records, count, learned)
     stage = load_stage("numpy")
     loss, _, _ = evaluate(stage, build_network(stage, checkpoint), learned.test)
-    files = save_all(found, folder)
-    return _document(checkpoint, found, loss, folder, files), found
+    files = save_all(found, folder) if png else [folder / PAGE]
+    document = _document(checkpoint, found, loss, folder, files)
+    if not png:
+        write_page(document, found, folder / PAGE)
+    return document, found
+
+
+def write_page(document: Mapping[str, Any], found: Findings, path: Path) -> None:
+    """One page with what `lines` says and every figure. It needs no network and no other file."""
+    first, *rest = lines(document, found)[:-1]
+    head = tag("header", tag("h1", "What has the network learned?"), tag("p", first, class_="quiet"))
+    told = tag("ul", *(tag("li", line) for line in rest))
+    body = tag("main", head, told, figures(charts(found)))
+    write_atomically(path, page.document(f"groundup look: {found.network}", body).encode())
 
 
 def _own_folder(run: Path) -> Path:
@@ -231,6 +254,9 @@ def lines(document: Mapping[str, Any], found: Findings) -> list[str]:
     layers = [f"layer {i}: {each['dead']} of {each['units']}" for i, each in enumerate(document["dead_units"], start=1)]
     if layers:
         lines.append(f"dead units, {', '.join(layers)}")
+    if document["files"] == [PAGE]:
+        lines.append(f"all figures: {Path(document['folder']) / PAGE}")
+        return lines
     drawn = dict.fromkeys(Path(name).stem.removesuffix("-dark") for name in document["files"])
     lines.append(f"figures in {document['folder']}, each as .png, .svg, -dark.png and -dark.svg: {', '.join(drawn)}")
     return lines

@@ -11,11 +11,12 @@ from __future__ import annotations
 import html
 import re
 import subprocess
-import sys
 import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+
+from shared.machine import processes
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -70,7 +71,7 @@ def ran(source: str, *options: str) -> Ran:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / FILE).write_text(source, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "groundup", "run", *options, FILE],
+            processes.python("-m", "groundup", "run", *options, FILE),
             cwd=folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
     printed = done.stdout + done.stderr.partition("groundup lens")[0]

@@ -21,6 +21,10 @@ LEFT_OVER = re.compile(r"<mi>(\\[A-Za-z]+)</mi>")
 """How latex2mathml leaves a command that it does not know."""
 
 
+FUNCTION = re.compile(r"(</m(?:i|n|sub|sup)>)(<mi>(?:log|exp|tanh|max|min)</mi>)(?=<m[in(])")
+"""The name of a function between two others, as in n log n: it needs space on both sides."""
+
+
 def mathml(tex: str, display: str, place: Any = None) -> str:
     """TeX as a <math> element. display: "inline" or "block"; place: the node to name in a warning."""
     try:
@@ -28,6 +32,7 @@ def mathml(tex: str, display: str, place: Any = None) -> str:
     except Exception as error:  # its errors have no common base; whatever it is, the reader must not get half a formula
         LOGGER.warning("latex2mathml cannot read %r: %s", tex, error or type(error).__name__, location=place)
         return f"<code>{html.escape(tex)}</code>"
+    drawn = FUNCTION.sub(r'\1<mspace width="0.1667em"/>\2<mspace width="0.1667em"/>', drawn)
     for unknown in LEFT_OVER.findall(drawn):
         LOGGER.warning("latex2mathml does not know %s in %r", unknown, tex, location=place)
     return str(drawn)

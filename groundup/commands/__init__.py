@@ -12,5 +12,6 @@ run, lens                  a script with kernels; what a kernel does to memory
 learn, learn_output        the course; what it prints
 learn_watch, keyboard      watching on a terminal; keys without Enter
 learn_detective            its detective exercises
+learn_grade                many learners' folders, in one table
 studio                     the studio, in a browser
 """

@@ -20,7 +20,8 @@ def look(
         str | None,
         typer.Option(help="Instead of a run: draw a known network, like lenet5, layer by layer; --out saves a figure."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the figures.", show_default="RUN_DIR/look")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page.", show_default="RUN_DIR/look")] = None,
+    png: Annotated[bool, typer.Option("--png", help="Save each figure as PNG and SVG, light and dark.")] = False,
     count: Annotated[int, typer.Option(help="How many of the network's mistakes to show.")] = 12,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder with the IDX files of a full data set.", show_default="as in training")
@@ -32,13 +33,13 @@ def look(
     It shows weights as images, the classes that the network confuses, its surest mistakes, and dead units. For a
     convolutional network it also shows the filters of its first layer, and each layer's output for one image.
 
-    The figures are saved as PNG and SVG, light and dark. RUN_DIR is the folder that `groundup train` wrote. The
-    command takes its last checkpoint, unless you name best.safetensors.
+    All figures are on one page, look.html. RUN_DIR is the folder that `groundup train` wrote. The command takes its
+    last checkpoint, unless you name best.safetensors.
 
     \b
     Examples:
       groundup look runs/stage2_numpy
-      groundup look runs/stage2_numpy/best.safetensors --out figures --count 24
+      groundup look runs/stage2_numpy/best.safetensors --png --out figures --count 24
       groundup look --architecture lenet5
     """
     if (run is None) == (architecture is None):
@@ -51,7 +52,7 @@ def look(
 
     if count < 1:
         raise ValueError(f"--count: expected at least 1, got {count}")
-    document, found = looking.look(run, out, count, data_dir)
+    document, found = looking.look(run, out, count, data_dir, png)
     say(as_json(document).rstrip() if json else "\n".join(looking.lines(document, found)))
 
 

@@ -31,7 +31,20 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/**/*.md")
 INERT = {"text", "toml", "json", "diff", "ini", "yaml"}
 """Languages of blocks in which there is nothing to run."""
 
-DIRECTIVES = {"studio", "toctree", "note", "tip", "warning", "important", "admonition", "dropdown", "figure", "math"}
+DIRECTIVES = {
+    "api",
+    "turnable",
+    "studio",
+    "toctree",
+    "note",
+    "tip",
+    "warning",
+    "important",
+    "admonition",
+    "dropdown",
+    "figure",
+    "math",
+}
 """What a block in braces may be: the book's own, with no code in it."""
 
 WITH_LISTINGS = {"docs/emulator.md", "docs/lens.md"}

@@ -34,8 +34,8 @@ browser = pytest.mark.skipif(
     BROWSER is None, reason="no Chromium on the path (Debian and Ubuntu: apt install chromium)"
 )
 
-PHONE = 390
-"""Width of a phone held upright, in CSS pixels."""
+PHONE = 360
+"""Width of a small phone held upright, in CSS pixels."""
 
 LOADED = {"script": ("src",), "img": ("src", "srcset"), "source": ("src", "srcset"), "iframe": ("src",)}
 LOADED |= {"video": ("src", "poster"), "audio": ("src",), "embed": ("src",), "object": ("data",)}
@@ -51,7 +51,18 @@ for (const page of PAGES) {
   const inside = frame.contentDocument, view = frame.contentWindow, root = inside.documentElement;
   const boxed = each => { for (let box = each.parentElement; box.tagName != "ARTICLE"; box = box.parentElement)
     if (/auto|scroll|hidden/.test(view.getComputedStyle(box).overflowX)) return true; return false; };
+  const channel = value => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([red, green, blue]) => 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
+  const ground = each => { for (; each; each = each.parentElement) {
+    const colour = numbers(view.getComputedStyle(each).backgroundColor);
+    if (colour.length < 4 || colour[3] > 0.99) return colour; } return [255, 255, 255]; };
+  const contrast = each => { const [a, b] = [numbers(view.getComputedStyle(each).color), ground(each)].map(light);
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); };
+  const faint = [...inside.querySelectorAll("article *")].filter(each => each.offsetParent && !each.closest("svg, math")
+    && [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim()) && contrast(each) < 4.5);
   found[page] = {
+    faint: faint.map(each => `${each.className}: ${each.textContent.slice(0, 40)}`),
     width: view.innerWidth, wide: Math.max(...["html", "body", ".content"]
       .map(each => inside.querySelector(each)).filter(each => each).map(each => each.scrollWidth)),
     outside: [...inside.querySelectorAll("article *")]
@@ -98,9 +109,10 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built book. Every warning is an error, as in `make book`."""
+    """The folder of the built book. Every warning is an error, as in `make book`; notebooks are not run."""
     folder = tmp_path_factory.mktemp("book")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "read")]
+    command += ["-D", "nb_execution_mode=off"]
     built = subprocess.run([*command, str(ROOT / "docs"), str(folder / "html")], capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     return folder / "html"
@@ -207,6 +219,42 @@ def test_a_page_of_the_studio_stands_where_a_week_explains_the_thing(
         assert (book / "weeks" / address).resolve() in {path.resolve() for path in pages}
 
 
+WORDS = (
+    *("rung", "floor", "dropout mask", "epoch", "one-hot", "gflop/s", "register", "multiprocessor", "occupancy"),
+    *("sector", "warp", "lane", "bank", "tile", "coalescing", "barrier", "race", "epilogue", "logit", "stub"),
+)
+"""What pages say before they explain it."""
+
+
+def test_a_word_of_the_glossary_is_linked_where_a_page_first_uses_it(book: Path, pages: dict[Path, Page]) -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", glossary, re.MULTILINE)
+    assert set(WORDS) <= {heading.lower() for heading in headings}
+    assert headings == sorted(headings, key=str.lower)
+    linked: set[str] = set()
+    for week in range(1, 19):
+        path = book / "weeks" / f"week{week:02}.html"
+        anchors = [link.partition("#")[2] for link in pages[path].links if "glossary.html#" in link]
+        assert len(set(anchors)) == len(anchors) > 3, f"week {week}"
+        linked |= set(anchors)
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"<(h\d|code)[^>]*>(?:(?!</\1>).)*glossary-word", text), (
+            f"week {week}: in a heading or code"
+        )
+    assert {"rung", "warp", "sector", "epoch", "logit", "multiprocessor"} <= linked
+
+
+def test_the_reference_has_every_public_function_of_a_module_and_the_search_finds_it(book: Path) -> None:
+    page = (book / "reference" / "stage2.html").read_text(encoding="utf-8")
+    found = (book / "searchindex.js").read_text(encoding="utf-8")
+    source = (ROOT / "stage2_numpy" / "losses.py").read_text(encoding="utf-8")
+    names = re.findall(r"^def ([a-z]\w+)", source, re.MULTILINE)
+    assert len(names) > 5
+    for name in names:
+        assert f'id="stage2_numpy.losses.{name}"' in page
+        assert f'"{name}"' in found
+
+
 def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
     page = (book / "guides" / "backpropagation.html").read_text(encoding="utf-8")
     assert page.count("<math") > 30
@@ -216,7 +264,9 @@ def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
 
 @wide
 @browser
-def test_on_a_phone_no_page_is_wider_than_the_screen(book: Path, pages: dict[Path, Page], tmp_path: Path) -> None:
+def test_on_a_phone_no_page_is_too_wide_and_all_text_can_be_read(
+    book: Path, pages: dict[Path, Page], tmp_path: Path
+) -> None:
     names = [path.relative_to(book).as_posix() for path in pages]
     frame = f'<iframe style="border:0;width:{PHONE}px;height:800px"></iframe>'
     script = ASK.replace("PAGES", json.dumps(names))
@@ -237,4 +287,5 @@ def test_on_a_phone_no_page_is_wider_than_the_screen(book: Path, pages: dict[Pat
         assert seen["fetched"] == [], name
         assert (name, seen["outside"][:3]) == (name, [])
         assert seen["wide"] <= PHONE, f"{name} is {seen['wide']} pixels wide"
+        assert (name, seen["faint"][:3]) == (name, []), "its contrast is below 4.5 to 1"
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []

@@ -33,6 +33,7 @@ def test_a_notebook_is_kept_without_outputs_and_opens_everywhere(path: Path) -> 
     code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
     assert "REPOSITORY" in "".join(code[0]["source"]), "the first cell installs groundup in Colab"
+    assert code[0]["metadata"] == {"tags": ["hide-input"]}, "and the book folds it"
     assert len({cell["id"] for cell in document["cells"]}) == len(document["cells"])
 
 

@@ -123,8 +123,10 @@ def _attributes(element: ElementTree.Element, used: set[str], short: dict[str, s
         if name == "id":
             if value in used:
                 element.set("id", new(value))
+            elif value.startswith(INK_IMAGE):
+                element.set("class", INK_IMAGE)  # the page's style turns it round on a dark screen
         elif name == HREF:
-            element.set("href", "#" + new(value.removeprefix("#")))
+            element.set("href", value if value.startswith("data:") else "#" + new(value.removeprefix("#")))
         elif name == "d":
             element.set("d", _path(value))
         elif name == "transform" and element.tag == f"{SVG}use" and (shift := _SHIFT.fullmatch(value)):

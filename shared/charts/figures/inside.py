@@ -318,11 +318,15 @@ FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (
 )
 
 
-def save_all(found: Findings, folder: Path) -> list[Path]:
-    """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths.
-    A figure that cannot be drawn costs a sentence."""
+def charts(found: Findings) -> list[Chart]:
+    """Every figure that there is to draw. A figure that cannot be drawn costs a sentence."""
     drawn = [attempt(f"the figure {figure.__name__} was not drawn", partial(figure, found)) for figure in FIGURES]
-    return [path for chart in drawn if chart for path in saved(chart, folder / chart.name, dark=True)]
+    return [chart for chart in drawn if chart]
+
+
+def save_all(found: Findings, folder: Path) -> list[Path]:
+    """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths."""
+    return [path for chart in charts(found) for path in saved(chart, folder / chart.name, dark=True)]
 
 
 def confused(counts: np.ndarray, most: int) -> list[tuple[int, int, int]]:

@@ -26,8 +26,8 @@ from shared.machine.atomic import write_atomically
 from shared.machine.environment import describe, emulation
 from shared.markup import Html, table, tag
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What the browser may do with the page: apply the styles in it. Nothing is loaded or run."""
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""What the browser may do with the page: apply its styles, draw images that stand in it. Nothing is loaded or run."""
 
 _READING = (
     ("median", "The time of one call: half of the samples were faster. All contenders took turns, a sample each."),
@@ -75,13 +75,18 @@ def html(results: Results, charts: Sequence[Chart] = (), *, saved: Path | None =
         tag("section", tag("h2", "The machine and its software", id="machine"), machine(results)),
         _again(results),
     )
+    return document(f"groundup bench, {_day(results)}", body)
+
+
+def document(title: str, body: Html) -> str:
+    """A whole page with this title and this content, in the report's style. The browser loads and runs nothing."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"groundup bench, {_day(results)}"),
+        tag("title", title),
         tag("style", Html(style())),
     )
     return "<!DOCTYPE html>\n" + tag("html", head, tag("body", body), lang="en") + "\n"

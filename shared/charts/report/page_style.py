@@ -45,6 +45,7 @@ nav ul{columns:2 20rem;column-gap:2rem;max-width:none;list-style:none;padding:0;
 nav li{break-inside:avoid;margin:0;padding:.12rem 0}
 figure{margin:2.6rem 0;scroll-margin-top:1rem}
 figure svg{display:block;width:100%;max-width:44rem;height:auto;stroke-linejoin:round}
+@media screen and (prefers-color-scheme:dark){figure .ink{filter:invert(1)}}
 figcaption{max-width:46rem;color:var(--quiet);font-size:.92rem;margin-top:.5rem}
 details{border-bottom:1px solid var(--rule);padding:.1rem 0}
 details:first-of-type{border-top:1px solid var(--rule)}

@@ -1,6 +1,7 @@
 """`groundup look`: the figures, the text and the JSON of a trained network, and one clear error for what is no run."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_looking_into_a_run_draws_its_figures_and_says_what_they_show(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = shutil.copytree(runs / "linear", tmp_path / "linear")
-    run(copy, "--count", "2")
+    run(copy, "--count", "2", "--png")
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith("784-10 relu, 2 epochs of mnist-subset by stage 2: NumPy (")
     assert shown[1].startswith("test accuracy ")
@@ -85,10 +86,28 @@ def test_looking_into_a_run_draws_its_figures_and_says_what_they_show(
     assert drawn == {f"{name}{dark}.{kind}" for name in names for dark in ("", "-dark") for kind in ("png", "svg")}
 
 
+def test_looking_writes_one_page_with_every_figure_and_its_words(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(runs / "linear", tmp_path / "linear")
+    run(copy, "--count", "2")
+    shown = capsys.readouterr().out.splitlines()
+    path = copy / "look" / "look.html"
+    assert shown[-1] == f"all figures: {path}"
+    assert [each.name for each in path.parent.iterdir()] == ["look.html"]
+    text = path.read_text(encoding="utf-8")
+    assert text.count("<figure ") == text.count("<figcaption>") == len(FIGURES) - 1  # there is no hidden layer
+    assert text.count('role="img"') == text.count("aria-label=") - 1  # the list of figures has one, too
+    assert "of 1,000 images wrong" in text
+    assert re.search(r'<image [^>]*href="data:image/png;base64,', text), "the weights are images in the page"
+    assert "<script" not in text
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
 def test_json_is_one_document_that_agrees_with_the_stage_s_own_evaluation(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "save_all", lambda found, folder: [folder / "confusion.png"])
+    monkeypatch.setattr(looking, "write_page", lambda *_: None)
     run(runs / "relu", "--json", "--count", "3", "--out", tmp_path)
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     stage = contract.load_stage("numpy")
@@ -105,13 +124,13 @@ def test_json_is_one_document_that_agrees_with_the_stage_s_own_evaluation(
         assert mistake["confidence"] == pytest.approx(beliefs[mistake["image"]].max(), rel=1e-5)
         assert mistake["label"] == FULL.test.y[mistake["image"]] != mistake["predicted"]
         assert mistake["predicted"] == predictions[mistake["image"]]
-    assert (document["folder"], document["files"]) == (str(tmp_path), ["confusion.png"])
+    assert (document["folder"], document["files"]) == (str(tmp_path), ["look.html"])
 
 
 def test_a_checkpoint_can_be_named_itself(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "save_all", lambda found, folder: [])
+    monkeypatch.setattr(looking, "write_page", lambda *_: None)
     best = load_checkpoint(runs / "relu" / "best.safetensors").about_run["record"]["epoch"]
     alone = shutil.copy(runs / "relu" / "best.safetensors", tmp_path)  # without its metrics.jsonl
     run(alone)
@@ -248,7 +267,7 @@ def test_a_network_of_normalised_images_is_asked_about_such_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("groundup.trained.load_dataset", lambda *_: SMALL)
-    monkeypatch.setattr("groundup.look.save_all", lambda *_: [])
+    monkeypatch.setattr("groundup.look.write_page", lambda *_: None)
     stage = contract.load_stage("numpy")
     normalisation = Normalisation.of(SMALL.train.x)
     data = normalisation.dataset(SMALL)

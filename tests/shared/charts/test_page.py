@@ -80,7 +80,7 @@ def test_the_page_names_nothing_that_a_browser_would_load(name: str) -> None:
     assert re.findall(r'(?:src|href|srcset|url|@import)\s*[=(]\s*"?(?!"|#)[^>]{0,40}', written) == []
     assert "<script" not in written
     assert f'content="{markup.escape(page._POLICY)}"' in written
-    assert page._POLICY.startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert page._POLICY.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'")
 
 
 def test_every_row_is_in_a_table_and_every_skipped_one_in_a_list() -> None:
