@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import float32
 
-from cuda_emulator.namespace import cuda
+from cuda_emulator import cuda
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.exercise import Exercise
 from groundup.course.grading.calling import launched_again

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_emulator.namespace import cuda
+from cuda_emulator import cuda
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend
 from groundup.course.grading.calling.kernel_memory import traced
