@@ -14,6 +14,7 @@ from rich.text import Text
 
 from groundup.as_it_goes import SELDOM, as_it_goes
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
+from groundup.doctor.facts import dotted
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
 from shared.machine.results import as_json
@@ -58,12 +59,10 @@ def _entries(kernels: Sequence[str]) -> list[Entry]:
 
 
 def _capabilities(architectures: Sequence[str]) -> list[Capability]:
-    known = {
-        text: capability for capability in CAPABILITIES for text in (_dotted(capability), architecture(capability))
-    }
+    known = {text: capability for capability in CAPABILITIES for text in (dotted(capability), architecture(capability))}
     for text in architectures:
         if text not in known:
-            raise ValueError(f"unknown architecture {text!r}; choose one of {', '.join(map(_dotted, CAPABILITIES))}")
+            raise ValueError(f"unknown architecture {text!r}; choose one of {', '.join(map(dotted, CAPABILITIES))}")
     return sorted({known[text] for text in architectures}) or list(CAPABILITIES)
 
 
@@ -80,7 +79,7 @@ def _show(entries: Sequence[Entry], capabilities: Sequence[Capability], measurem
         padding=(0, 1, 0, 0),
     )
     table.add_column("kernel", overflow="fold", min_width=24)
-    for heading in ("dtype", "registers", "spills", "shared", *map(_dotted, capabilities), "FFMA"):
+    for heading in ("dtype", "registers", "spills", "shared", *map(dotted, capabilities), "FFMA"):
         table.add_column(heading, justify="left" if heading == "dtype" else "right", no_wrap=True)
     by_name = {entry.kernel: entry for entry in entries}
     named = ""
@@ -121,7 +120,7 @@ def _row(entry: Entry, dtype: str, capabilities: Sequence[Capability], group: li
     for capability in capabilities:
         found = at.get(capability)
         if found is None:
-            cells.append(_cell(f"needs {_dotted(entry.needs)}", False))
+            cells.append(_cell(f"needs {dotted(entry.needs)}", False))
         elif found.occupancy is None:
             cells.append(_cell("fails", True))
         else:
@@ -146,7 +145,7 @@ def _document(entries: Sequence[Entry], measurements: Sequence[Measurement]) -> 
             {
                 "kernel": m.kernel,
                 "dtype": m.dtype or None,
-                "architecture": _dotted(m.capability),
+                "architecture": dotted(m.capability),
                 "threads": by_name[m.kernel].threads,
                 "budget": by_name[m.kernel].budget(m.dtype),
                 "usage": asdict(m.usage) if m.usage else None,
@@ -157,7 +156,3 @@ def _document(entries: Sequence[Entry], measurements: Sequence[Measurement]) -> 
             for m in measurements
         ],
     }
-
-
-def _dotted(capability: Capability) -> str:
-    return ".".join(map(str, capability))

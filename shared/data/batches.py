@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from shared.contract import LABEL_LOSSES, NetworkLike, Stage
-from shared.data.door import Split, times
+from shared.data.door import Split
+from shared.layers import times
 from shared.plain_arrays import check_held
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from shared.architectures import Architecture
-from shared.layers import Shape, shortened
+from shared.layers import Shape, shortened, times
 from shared.plain_arrays import plain_array
 from shared.shapes import whole
 from shared.text import printable
@@ -264,8 +264,3 @@ def _array(name: str, values: object) -> np.ndarray:
 
 def _note(message: str) -> None:
     warnings.warn(message, DataNote, stacklevel=5)  # whoever made the Split
-
-
-def times(shape: Shape) -> str:
-    """3 x 28 x 28"""
-    return " x ".join(map(str, shape))

@@ -27,8 +27,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shared.data.door import DataError, times
+from shared.data.door import DataError
 from shared.data.inflating import Inflated
+from shared.layers import times
 from shared.machine import regular
 
 ELEMENT_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

@@ -7,12 +7,12 @@ fit into today's project, and assembly.py takes no more from them than these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from groundup.course.learner.project_files import MOST_BYTES
 from groundup.course.manifest import Course, Task
 from shared.machine import regular
+from shared.numbers import listed
 
 MOVED = {
     "stage1_pure_python/network.py": ("stage1_pure_python/network.py", "def _forward_backward("),
@@ -51,15 +51,10 @@ def told(folder: Path, course: Course) -> str:
     if not moved:
         return ""
     firsts = list({task.file: task.id for task in reversed(moved)}.values())[::-1]
-    others = f", and the same with {_listed(firsts[1:])}" if firsts[1:] else ""
+    others = f", and the same with {listed(firsts[1:])}" if firsts[1:] else ""
     ask = "ask for other functions" if moved[1:] else "asks for another function"
     return (
         f"{folder} was made by an earlier version of groundup, and nothing in it was changed, but "
-        f"{_listed([task.id for task in moved])} {ask} now: groundup learn reset {firsts[0]} --file fetches the new "
+        f"{listed([task.id for task in moved])} {ask} now: groundup learn reset {firsts[0]} --file fetches the new "
         f"stubs of its file and keeps a copy of yours{others}"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """The names as a list in words."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
