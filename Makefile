@@ -31,7 +31,7 @@ book: $(VENV)/.installed-docs
 
 book-pdf: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b singlehtml docs docs/_build/single
-	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-pdf-header-footer --virtual-time-budget=60000 \
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-pdf-header-footer \
 	    --print-to-pdf=docs/_build/groundup.pdf docs/_build/single/index.html
 
 # Two test processes on two cores (with three, each takes more processor time than is won): one BLAS thread each, or they
