@@ -3,7 +3,6 @@
 # make test-wide    all further tests: every wrong answer of the course, long fuzz, browsers, every documented command
 # make lint    ruff and mypy
 # make book    the book, from docs/ into docs/_build/html
-# make book-pdf    the book as one PDF; needs Chromium
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs;
@@ -13,7 +12,6 @@ PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
 PROCESSES ?= 2
-CHROMIUM ?= chromium
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported. Compiling all that is installed takes longer than installing it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -21,18 +19,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 # The tests start hundreds of Python processes, which load what the first of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: race book book-pdf test test-wide test-fast test-sanitized lint clean
+.PHONY: race book test test-wide test-fast test-sanitized lint clean
 
 race: $(VENV)/.installed
 	$(BIN)/groundup race
 
 book: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
-
-book-pdf: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -W --keep-going -b singlehtml docs docs/_build/single
-	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-pdf-header-footer --virtual-time-budget=60000 \
-	    --print-to-pdf=docs/_build/groundup.pdf docs/_build/single/index.html
 
 # Two test processes on two cores (with three, each takes more processor time than is won): one BLAS thread each, or they
 # wait for one another. Each takes half of the tests, in order, so that tests which need the same compiled kernels meet

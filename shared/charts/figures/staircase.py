@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
@@ -17,6 +18,9 @@ from shared.charts.drawing.words import as_fast, capital, duration, listed
 
 HALF = 0.4
 """Half the width of a tread, where neighbours are 1 apart."""
+
+LONG = 10.0
+"""The factor from which on an arrow is so long that its words stand beside its middle."""
 
 
 def staircase(results: Results, *, emulated: bool = False) -> Chart | None:
@@ -114,11 +118,13 @@ def _riser(axes: Axes, place: int, upper: BenchRow, row: BenchRow) -> None:
     )  # fmt: skip
     faster = who.times_as_fast(row, upper)
     text = as_fast(faster).replace(" as ", "\nas ")
-    # Under the higher of the two treads, where no other one is.
-    anchor, side = ((at, before), -1) if faster >= 1 else ((at, here), 1)
+    # Under the higher tread, where no other one is: beside the middle of a long arrow, or the top of a short one.
+    top, side = (before, -1) if faster >= 1 else (here, 1)
+    is_long = max(faster, 1 / faster) >= LONG
+    anchor, drop = ((at, math.sqrt(before * here)), 0) if is_long else ((at, top), -8)
     axes.annotate(
-        text, anchor, (5 * side, -8), textcoords="offset points", ha="right" if side < 0 else "left", va="top",
-        fontsize=9, color=INK, bbox=patch(), zorder=4,
+        text, anchor, (5 * side, drop), textcoords="offset points", ha="right" if side < 0 else "left",
+        va="center" if is_long else "top", fontsize=9, color=INK, bbox=patch(), zorder=4,
     )  # fmt: skip
 
 
