@@ -54,11 +54,13 @@ def sure_cause(exercise: Exercise, cause: str, fresh: bool) -> str:
     mistakes = [each for each in exercise.mistakes if each.output in named and not each.seen]
     if mistakes:
         cases, models = list(_cases(exercise)), defaultdict[str, list[Mistake]](list)
+        wrong = {name for _, name, _, _, is_right in cases if not is_right}
         for each in mistakes:
-            models[each.text].append(each)
+            if each.output in wrong:
+                models[each.text].append(each)
         with np.errstate(all="ignore"):
             scores = {text: _score(of_text, cases) for text, of_text in models.items()}
-        best = max(scores.values())
+        best = max(scores.values(), default=NO_FIT)
         fitting = [text for text, score in scores.items() if score == best > NO_FIT]
         return fitting[0] if len(fitting) == 1 else ""
     if cause.startswith(GENERAL):
