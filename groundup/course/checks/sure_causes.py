@@ -125,4 +125,4 @@ def _score(models: Sequence[Mistake], cases: Sequence[Case]) -> Score:
     outputs_named = {each.output for each in models}
     best = [max(count for each, count in counted.items() if each.output == name) for name in outputs_named]
     others, fitting, unexplained = (sum(column) for column in zip(*best, strict=True))
-    return (others, fitting, unexplained) if fitting > -others else NO_FIT
+    return (others, fitting, unexplained) if fitting > -others and 2 * fitting > -unexplained else NO_FIT
