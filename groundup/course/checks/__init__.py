@@ -8,6 +8,6 @@ derivatives.py      the check of a derivative against central differences
 speed.py            the check of a time
 source.py           the check of what stands in a function: names that it must not use, loops
 mistakes.py         known mistakes, recognised by their results
-sure_causes.py      a cause of a kernel's mistake is named only if it explains all that is known
+sure_causes.py      a cause is named only if it explains all that is known of a wrong answer
 repeated.py         the same objects, called again with other numbers
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -52,10 +53,14 @@ def sure_cause(exercise: Exercise, cause: str, fresh: bool) -> str:
     named = {each.output for each in exercise.mistakes if each.text == cause and not each.seen}
     mistakes = [each for each in exercise.mistakes if each.output in named and not each.seen]
     if mistakes:
-        cases, scores = list(_cases(exercise)), dict[str, tuple[float, int]]()
+        cases, models = list(_cases(exercise)), defaultdict[str, list[Mistake]](list)
+        wrong = {name for _, name, _, _, is_right in cases if not is_right}
         for each in mistakes:
-            scores[each.text] = max(scores.get(each.text, NO_FIT), _score(each, cases))
-        best = max(scores.values())
+            if each.output in wrong:
+                models[each.text].append(each)
+        with np.errstate(all="ignore"):
+            scores = {text: _score(of_text, cases) for text, of_text in models.items()}
+        best = max(scores.values(), default=NO_FIT)
         fitting = [text for text, score in scores.items() if score == best > NO_FIT]
         return fitting[0] if len(fitting) == 1 else ""
     if cause.startswith(GENERAL):
@@ -90,27 +95,34 @@ def _cases(exercise: Exercise) -> Iterator[Case]:
                 continue
 
 
-NO_FIT = (-math.inf, 0)
+Score = tuple[float, float, float]
+
+NO_FIT = (-math.inf, 0, 0)
 
 
-def _score(mistake: Mistake, cases: Sequence[Case]) -> tuple[float, int]:
-    """(minus the cases in which a mistake has other numbers than the function, those in which it has the same).
+def _score(models: Sequence[Mistake], cases: Sequence[Case]) -> Score:
+    """Of a mistake: (minus the cases in which it has other numbers than the function, those in which it has the same,
+    minus those in which it would be right and the function is wrong).
 
-    Of the latter those are taken off in which the mistake would be right, and the function is wrong.
-
-    NO_FIT if it is wrong where the function is right, or has the function's numbers in no more than half of the cases.
-    Not in all: a mistake is modelled for plain launches, and rarely for every grid.
+    models: of the mistake. Of those of one output the one that fits best counts
+    NO_FIT if all are wrong where the function is right, or have its numbers in no more than half of the cases. Not in
+    all: a mistake is modelled for plain launches, and rarely for every grid.
     """
-    fitting = others = unexplained = 0
+    counted = {each: [0, 0, 0] for each in models}
     for arguments, name, right, mine, is_right in cases:
-        result = mistake.result(*arguments) if name == mistake.output else None
-        if result is None:
-            continue
-        same = alike(mine, result)
-        if is_right and not same and any(isinstance(each, np.ndarray) for each in arguments):
-            return NO_FIT  # a function of one number may be wrong on one side of 0
-        fitting += same and not is_right
-        would_be_right = alike(right, result)
-        unexplained += not same and would_be_right
-        others += not same and not is_right and not would_be_right
-    return (-others, fitting - unexplained) if fitting > others else NO_FIT
+        told = {each: result for each in models if each.output == name for result in [each.result(*arguments)]}
+        same = {each: result is not None and alike(mine, result) for each, result in told.items()}
+        known = all(result is not None for result in told.values())
+        # a function of one number may be wrong on one side of 0
+        if told and is_right and known and not any(same.values()) and any(isinstance(a, np.ndarray) for a in arguments):
+            return NO_FIT
+        for each, result in told.items():
+            if result is not None and not is_right:
+                fits_right = alike(right, result)
+                counted[each][0] -= not same[each] and not fits_right
+                counted[each][1] += same[each]
+                counted[each][2] -= not same[each] and fits_right
+    outputs_named = {each.output for each in models}
+    best = [max(count for each, count in counted.items() if each.output == name) for name in outputs_named]
+    others, fitting, unexplained = (sum(column) for column in zip(*best, strict=True))
+    return (others, fitting, unexplained) if fitting > -others and 2 * fitting > -unexplained else NO_FIT

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Tally
+from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.repeated import put, same
 from groundup.course.grading.problems.matrices import A, B
 
 NO_OUT = "the result without out="
+
+NOT_NEEDED = "no layer needs dL/dx of the first one: return None without computing it where needs_grad_input is False"
+
+
+def first_layers_backward(returned: Any, missing: Sequence[str]) -> None:
+    """Raises Wrong if backward(…, needs_grad_input=False) returns something, or has not found one of its gradients."""
+    if returned is not None:
+        raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=NOT_NEEDED)
+    for of in missing:
+        cause = "grad_weights and grad_bias are wanted in any case; only dL/dx may be left out"
+        raise Wrong(f"backward(…, needs_grad_input=False) has found no gradient of the {of}", cause=cause)
+
+
+def weights_unread(tally: Tally, were_read: bool) -> None:
+    """Count whether backward(…, needs_grad_input=False) has left the weights alone: they are for dL/dx."""
+    what = "backward(…, needs_grad_input=False) computes dL/dx all the same: it reads the weights"
+    tally.holds(not were_read, what, cause=NOT_NEEDED)
 
 
 def dense_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:

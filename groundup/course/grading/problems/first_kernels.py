@@ -23,6 +23,7 @@ from groundup.course.grading.calling.kernel_launches import (
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.calling.launched_again import APART, kernel_checks
 from groundup.course.grading.calling.shared_work import Work
+from groundup.course.grading.problems.matrices import MATMUL_MISTAKES
 
 SUM_IN_MEMORY = "the sum is kept in global memory: keep it in a variable, which is a register, and write it once"
 
@@ -137,15 +138,11 @@ def matmul_exercise(
         scale=lambda a, b: np.abs(a) @ np.abs(b),
         mistakes=[
             *mistakes,
-            Mistake(
-                "the last product is left out: does k run to the end of the row?",
-                lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
-            ),
+            *MATMUL_MISTAKES[1:3],  # the last product left out, and alone
             Mistake(
                 "the first product is left out: k counts from 0",
                 lambda a, b: a[:, 1:] @ b[1:] if a.shape[1] > 1 else None,
             ),
-            Mistake("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
             *races(),
         ],
         memory=memory,

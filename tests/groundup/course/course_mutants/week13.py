@@ -336,6 +336,6 @@ MUTANTS = [
         "largest = z[row, j] if z[row, j] > largest else largest",
         "largest = abs(z[row, j]) if abs(z[row, j]) > largest else largest",
         "values",
-        "the largest size is taken, as with abs",
+        "wrong at index",
     ),
 ]

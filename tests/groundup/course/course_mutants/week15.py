@@ -222,13 +222,13 @@ MUTANTS = [
         "return loss",
         "return losses.loss_of(self.loss_name, forward(self.layers, x, Pass(True, None, self._precision))[-1], y)",
         "values",
-        "after the parameters have moved",
+        "loss of _step, layers [1, 1, 2]",
     ),
     Mutant(
         "15.3",
         "own_masks = None if masks is None else",
         "own_masks = None if masks is None or optimizer is None else",
         "sizes",
-        "without an optimizer the loss or a gradient is another",
+        "the loss and all gradients without an optimizer of",
     ),
 ]
