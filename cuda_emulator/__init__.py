@@ -14,6 +14,7 @@ other options change how kernels are run. docs/emulator.md follows one kernel th
     walking/     one block, statement by statement, recorded in order to be shown
     lens/        what a kernel does to memory: `kernel.profile(...)`, the command `lens`, and the races of check mode
     words/       numbers, markup and tables as the lens writes them
+    surface      the modules below numba.cuda that a program may import
     namespace    the module `cuda`, and install(), which makes it replace numba.cuda
     intrinsics   the names of `cuda` that work inside a kernel only
     settings     the options and their environment variables
