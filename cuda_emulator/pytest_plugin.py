@@ -142,7 +142,7 @@ def reason(sentence: str) -> str:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Count the refusals of all tests, those of the workers included."""
     reports = [report for category in ("failed", "error") for report in terminalreporter.stats.get(category, [])]
-    refusals = [value for each in reports for name, value in each.user_properties if name == REFUSED]
+    refusals = [value for each in reports for name, value in getattr(each, "user_properties", ()) if name == REFUSED]
     if refusals:
         terminalreporter.section("cuda emulator")
         counted = ", ".join(f"{kind} ({number})" for kind, number in Counter(refusals).most_common())
