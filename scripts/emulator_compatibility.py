@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import contextlib
 import os
 import platform
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
@@ -50,45 +53,49 @@ STUMPY_FILES = ("mpdist", "aampdist", "ostinato", "stump", "aamp")
 
 #: Stands in numba_cuda's tests for helpers that import its compiler.
 SUPPORT = """
-import contextlib, io, sys, types, unittest
-from numba.cuda.testing import CUDATestCase
-from numba.core import config
+def pytest_configure(config):
+    register()
 
-@contextlib.contextmanager
-def captured(name):
-    before, new = getattr(sys, name), io.StringIO()
-    setattr(sys, name, new)
-    try:
-        yield new
-    finally:
-        setattr(sys, name, before)
+def register():
+    import contextlib, io, sys, types, unittest
+    from numba.cuda.testing import CUDATestCase
+    from numba.core import config
 
-@contextlib.contextmanager
-def override_config(name, value):
-    before = getattr(config, name, None)
-    setattr(config, name, value)
-    try:
-        yield
-    finally:
-        setattr(config, name, before)
+    @contextlib.contextmanager
+    def captured(name):
+        before, new = getattr(sys, name), io.StringIO()
+        setattr(sys, name, new)
+        try:
+            yield new
+        finally:
+            setattr(sys, name, before)
 
-class TestCase(unittest.TestCase):
-    def assertPreciseEqual(self, first, second, *more, **options):
-        import numpy
-        numpy.testing.assert_array_equal(first, second)
+    @contextlib.contextmanager
+    def override_config(name, value):
+        before = getattr(config, name, None)
+        setattr(config, name, value)
+        try:
+            yield
+        finally:
+            setattr(config, name, before)
 
-support = types.ModuleType("numba.cuda.tests.support")
-vars(support).update(
-    TestCase=TestCase, CUDATestCase=CUDATestCase, override_config=override_config,
-    captured_stdout=lambda: captured("stdout"), captured_stderr=lambda: captured("stderr"),
-    linux_only=lambda f: f, skip_if_py314=lambda f: f, skip_unless_cffi=unittest.skip("cffi"),
-)
-tests = types.ModuleType("numba.cuda.tests")
-tests.__path__, tests.support = [], support
-sys.modules["numba.cuda.tests"], sys.modules["numba.cuda.tests.support"] = tests, support
-for name in ("CUDATestCase",):
-    for method in ("assertPreciseEqual",):
-        setattr(CUDATestCase, method, TestCase.assertPreciseEqual)
+    class TestCase(unittest.TestCase):
+        def assertPreciseEqual(self, first, second, *more, **options):
+            import numpy
+            numpy.testing.assert_array_equal(first, second)
+
+    support = types.ModuleType("numba.cuda.tests.support")
+    vars(support).update(
+        TestCase=TestCase, CUDATestCase=CUDATestCase, override_config=override_config,
+        captured_stdout=lambda: captured("stdout"), captured_stderr=lambda: captured("stderr"),
+        linux_only=lambda f: f, skip_if_py314=lambda f: f, skip_unless_cffi=unittest.skip("cffi"),
+    )
+    tests = types.ModuleType("numba.cuda.tests")
+    tests.__path__, tests.support = [], support
+    sys.modules["numba.cuda.tests"], sys.modules["numba.cuda.tests.support"] = tests, support
+    for name in ("CUDATestCase",):
+        for method in ("assertPreciseEqual",):
+            setattr(CUDATestCase, method, TestCase.assertPreciseEqual)
 """
 
 
@@ -189,7 +196,7 @@ def stumpy_section(checkouts: Path) -> list[str]:
 
 def numba_cuda_section(checkouts: Path) -> list[str]:
     """numba-cuda's own tests of its language."""
-    folder = next(iter(checkouts.glob("numba_cuda/**/numba/cuda/tests")), None)
+    folder = tests_of_numba_cuda(checkouts)
     if folder is None:
         return ["numba-cuda's wheel was not at hand."]
     lines = ["| folder | tests | passed | failed or refused | skipped |", "|---|---:|---:|---:|---:|"]
@@ -218,6 +225,18 @@ def numba_cuda_section(checkouts: Path) -> list[str]:
         "|---|---:|",
         *(f"| {why} | {n} |" for why, n in reasons.most_common(25)),
     ]
+
+
+@cache
+def tests_of_numba_cuda(checkouts: Path) -> Path | None:
+    """A copy of numba-cuda's tests that is no package, so that pytest imports none of numba-cuda with them."""
+    folder = next(iter(checkouts.glob("numba_cuda/**/numba/cuda/tests")), None)
+    if folder is None:
+        return None
+    copied = Path(tempfile.mkdtemp(prefix="tests-of-numba-cuda-"))
+    atexit.register(shutil.rmtree, copied, ignore_errors=True)
+    shutil.copytree(folder, copied, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__init__.py", "__pycache__"))
+    return copied
 
 
 #: Files that look at PTX, LLVM's code or linking, or need a driver.
@@ -305,7 +324,7 @@ def judged_by_test(kernel: dict[str, str], checkouts: Path) -> str:
         folder = next(iter(sorted(checkouts.glob("stumpy*/"))), None)
         arguments = ["--cuda-emulator=check,wrap", kernel["test"], "-k", "constant or A_B_join"]
     else:
-        folder = next(iter(checkouts.glob("numba_cuda/**/numba/cuda/tests")), None)
+        folder = tests_of_numba_cuda(checkouts)
         name = kernel["test"].replace(".", "::")
         arguments = [
             "--cuda-emulator=check",
