@@ -45,8 +45,8 @@ from .runtime import check_report, devicearray, dispatcher, limits, streams, tra
 from .runtime.dispatcher import Configured, Kernel
 from .runtime.limits import MOST_SHARED_BYTES, SHARED_BYTES
 from .runtime.tracing import trace_launch
-from .scripts import ScriptFailed, require_script, run_script, with_lines_as_notes
-from .settings import WORDS
+from .scripts import ScriptFailed, program_from, require_script, run, run_script, separated, with_lines_as_notes
+from .settings import WORDS, settings_for
 from .stepping import step, step_numbers, step_rewrite
 from .stepping.step_namespace import Thread
 from .stepping.step_rewrite import device_source, running_thread
@@ -147,10 +147,14 @@ __all__ = [
     "private_folder",
     "profile",
     "profile_of_trace",
+    "program_from",
     "register",
     "require_script",
+    "run",
     "run_script",
     "running_thread",
+    "separated",
+    "settings_for",
     "shared_verdict",
     "show",
     "sizes",

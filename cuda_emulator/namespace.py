@@ -17,9 +17,9 @@ from .runtime import device, transfers
 from .runtime import streams as streams_module
 from .runtime.arguments import In, InOut, Out
 from .runtime.decorators import declare_device, jit
-from .runtime.devicearray import DeviceNDArray
 from .runtime.places import launch_error
 from .runtime.reduce import Reduce
+from .surface import contents
 
 DEVICE_API = (
     *("is_available", "is_supported_version", "cuda_error", "detect", "list_devices", "get_current_device"),
@@ -33,6 +33,7 @@ STREAM_API = (
 TRANSFER_API = (
     *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"),
     *("mapped_array_like", "managed_array", "pinned", "mapped", "is_cuda_array", "as_cuda_array"),
+    "from_cuda_array_interface",
 )
 TYPES = (
     *("boolean", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "byte", "intp"),
@@ -47,17 +48,10 @@ SUCCESSOR = "numba_cuda_mlir"
 #: Host functions of numba-cuda that the emulator does not support, each with the reason.
 REFUSED = {
     **dict.fromkeys(
-        ("vectorize", "guvectorize"),
-        "makes a ufunc for a GPU: write a kernel with @cuda.jit, or compile for the CPU with numba.vectorize()",
-    ),
-    **dict.fromkeys(
         ("compile", "compile_ptx", "compile_all", "compile_for_current_device", "compile_ptx_for_current_device"),
         "makes code for a GPU; kernel.emulated_source() shows what the emulator makes",
     ),
-    **dict.fromkeys(
-        ("from_cuda_array_interface", "open_ipc_array"),
-        "reads the memory of a GPU, which the emulator does not see: bring the array to the host first",
-    ),
+    "open_ipc_array": "reads the memory of a GPU, which the emulator does not see: bring the array to the host first",
     "set_memory_manager": "selects the allocator of a GPU's memory; the emulator keeps its arrays in Python's memory",
 }
 
@@ -71,14 +65,85 @@ class Namespace(ModuleType):
             module = importlib.import_module(f".runtime.{name}", __package__)
             setattr(self, name, module)
             return module
+        if not name.startswith("_") and contents(name, self) is not None:  # cuda.cudadrv, cuda.testing, ...
+            return importlib.import_module(f"numba.cuda.{name}") if _replaced is not None else _below(name)
         raise AttributeError(f"the emulator's cuda has no {name!r}")
+
+
+def _for_cuda(decorator: Any) -> Any:
+    """numba.vectorize or numba.guvectorize with target="cuda"."""
+
+    def made(*arguments: Any, **options: Any) -> Any:
+        return decorator(*arguments, **{**options, "target": "cuda"})
+
+    return made
+
+
+def _refusal(name: str, reason: str) -> Any:
+    def refused(*arguments: Any, **keywords: Any) -> Any:
+        raise launch_error(f"{name} is not supported by the emulator: it {reason}")
+
+    refused.__name__ = name.rpartition(".")[2]
+    return refused
+
+
+def _below_cuda(name: str) -> str:
+    """The name of a module without the package's, numba.cuda or that of numba-cuda's successor."""
+    for package in ("numba.cuda.", f"{SUCCESSOR}.cuda.", f"{SUCCESSOR}."):
+        if name.startswith(package):
+            return name.removeprefix(package)
+    return name
+
+
+def _below(name: str, full_name: str = "") -> ModuleType:
+    """The module with this name below numba.cuda."""
+    module = ModuleType(full_name or f"numba.cuda.{name}")
+    vars(module).update(contents(name, cuda) or {})
+    if "__path__" in vars(module):
+
+        def imported(attribute: str) -> Any:
+            """cuda.cudadrv.driver, without an import of its own."""
+            try:
+                return importlib.import_module(f"{module.__name__}.{attribute}")
+            except ModuleNotFoundError as error:
+                raise AttributeError(f"the emulator's {module.__name__} has no {attribute!r}") from error
+
+        vars(module)["__getattr__"] = imported
+    return module
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Handles every import below numba.cuda while the emulator replaces it."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(("numba.cuda.", f"{SUCCESSOR}.")):
+            return None
+        if contents(_below_cuda(fullname), cuda) is None:
+            raise ModuleNotFoundError(
+                f"{fullname} is not supported by the emulator: it is a part of numba-cuda that talks to a GPU; kernels "
+                "and arrays need `from numba import cuda` only",
+                name=fullname,
+            )
+        package = "__path__" in (contents(_below_cuda(fullname), cuda) or {})
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=package)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        if spec.name in sys.modules:  # numba.cuda itself, looked for by startup.py
+            return sys.modules[spec.name]
+        return _below(_below_cuda(spec.name), spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: create_module has filled the module."""
+
+
+_finder = _Finder()
 
 
 def _build() -> Namespace:
     cuda = Namespace("numba.cuda", "CUDA for Python, emulated on the CPU.")
     vars(cuda).update(
         __groundup_emulator__=True,
-        __spec__=importlib.machinery.ModuleSpec("numba.cuda", None, is_package=True),
+        __spec__=importlib.machinery.ModuleSpec("numba.cuda", _finder, is_package=True),
         __path__=[],  # a package to Python: `import numba.cuda.random` looks into it
         __file__=__file__,
         **intrinsics(),
@@ -96,86 +161,16 @@ def _build() -> Namespace:
         reduce=Reduce,
         Reduce=Reduce,
         literal_unroll=numba.literal_unroll,
+        vectorize=_for_cuda(numba.vectorize),
+        guvectorize=_for_cuda(numba.guvectorize),
+        HAS_NUMBA=True,
         implementation="groundup",
     )
     return cuda
 
 
-def _refusal(name: str, reason: str) -> Any:
-    def refused(*arguments: Any, **keywords: Any) -> Any:
-        raise launch_error(f"{name} is not supported by the emulator: it {reason}")
-
-    refused.__name__ = name.rpartition(".")[2]
-    return refused
-
-
 cuda = _build()
 
-
-def _module(name: str, **contents: Any) -> ModuleType:
-    module = ModuleType(name)
-    vars(module).update(contents)
-    return module
-
-
-def _public(module: ModuleType) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if not name.startswith("__")}
-
-
-def _modules() -> dict[str, Any]:
-    """{name: function that makes the module} for every module below numba.cuda that can be imported."""
-    vectorize = REFUSED["vectorize"]
-    return {
-        "numba.cuda.random": lambda: _module("numba.cuda.random", **_public(cuda.random)),
-        "numba.cuda.libdevice": lambda: _module("numba.cuda.libdevice", **_public(cuda.libdevice)),
-        "numba.cuda.types": lambda: _module("numba.cuda.types", **_public(numba_types)),
-        "numba.cuda.reduction": lambda: _module("numba.cuda.reduction", Reduce=Reduce),
-        "numba.cuda.cudadrv": lambda: _module("numba.cuda.cudadrv", __path__=[]),
-        "numba.cuda.cudadrv.error": lambda: _module(
-            "numba.cuda.cudadrv.error", CudaSupportError=device.CudaSupportError
-        ),
-        "numba.cuda.cudadrv.devicearray": lambda: _module(
-            "numba.cuda.cudadrv.devicearray",
-            DeviceNDArray=DeviceNDArray,
-            is_cuda_ndarray=lambda obj: isinstance(obj, DeviceNDArray),
-        ),
-        # numba.vectorize(target="cuda") imports its builders from here.
-        "numba.cuda.vectorizers": lambda: _module(
-            "numba.cuda.vectorizers",
-            CUDAVectorize=_refusal('numba.vectorize(target="cuda")', vectorize),
-            CUDAGUFuncVectorize=_refusal('numba.guvectorize(target="cuda")', vectorize),
-        ),
-    }
-
-
-def _in_numba(name: str) -> str:
-    """The name that a module of numba-cuda's successor has below numba.cuda."""
-    return name.replace(f"{SUCCESSOR}.cuda.", "numba.cuda.").replace(f"{SUCCESSOR}.", "numba.cuda.")
-
-
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Handles every import below numba.cuda while the emulator replaces it."""
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(("numba.cuda.", f"{SUCCESSOR}.")):
-            return None
-        if _in_numba(fullname) not in _modules():
-            raise ModuleNotFoundError(
-                f"{fullname} is not supported by the emulator: it is a part of numba-cuda that talks to a GPU; kernels "
-                "and arrays need `from numba import cuda` only",
-                name=fullname,
-            )
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname.endswith(".cudadrv"))
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        module: ModuleType = _modules()[_in_numba(spec.name)]()
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run: create_module has filled the module."""
-
-
-_finder = _Finder()
 _replaced: dict[str, ModuleType] | None = None
 _had_attribute: Any = None
 
@@ -192,7 +187,13 @@ def install() -> None:
     _had_attribute = vars(numba).get("cuda")
     sys.meta_path.insert(0, _finder)
     sys.modules["numba.cuda"] = sys.modules[f"{SUCCESSOR}.cuda"] = cuda
-    sys.modules[SUCCESSOR] = _module(SUCCESSOR, cuda=cuda, types=numba_types, __path__=[])
+    sys.modules[SUCCESSOR] = successor = ModuleType(SUCCESSOR)
+    vars(successor).update(
+        cuda=cuda,
+        types=numba_types,
+        __path__=[],
+        __spec__=importlib.machinery.ModuleSpec(SUCCESSOR, _finder, is_package=True),
+    )
     vars(numba)["cuda"] = cuda
 
 

@@ -2,11 +2,11 @@
 
     from cuda_emulator import options
 
-    with options(check=True):            # or GROUNDUP_EMULATOR=check, or `groundup run --check`
+    with options(check=True):            # or CUDA_EMULATOR=check, or `cuda-emulator check`
         kernel[blocks, threads](a, b)
 
-GROUNDUP_EMULATOR is a list of words with commas between (nobounds, check, step, source, warn); GROUNDUP_THREADS is a
-number of cores.
+CUDA_EMULATOR is 1, or a list of words with commas between (nobounds, check, step, source, warn, wrap);
+CUDA_EMULATOR_THREADS is a number of cores. The older names GROUNDUP_EMULATOR and GROUNDUP_THREADS mean the same.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Settings:
     show_source: print the generated source of each kernel once, when it is compiled
     threads: the number of cores that a launch may use; 1 runs the blocks in order; None means all usable cores
     divergence: "error" or "warn": the reaction to a barrier that only a part of the block reaches
+    wrap: computed negative indices are meant to count from the end: check mode does not name them
     seed: seed of the shuffled orders in check mode
     """
 
@@ -38,10 +39,11 @@ class Settings:
     show_source: bool = False
     threads: int | None = None
     divergence: str = "error"
+    wrap: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("bounds", "check", "step", "show_source"):
+        for name in ("bounds", "check", "step", "show_source", "wrap"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}: expected True or False, got {getattr(self, name)!r}")
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
@@ -61,13 +63,18 @@ class Settings:
         return self.threads or usable_cores()
 
 
-#: The words of GROUNDUP_EMULATOR, and the settings that each of them changes.
+VARIABLE = "CUDA_EMULATOR"
+PLAIN = ("0", "1", "on", "off", "yes", "no", "true", "false")
+"""Values of the variable that say only whether the emulator is used (startup.py)."""
+
+#: The words of CUDA_EMULATOR, and the settings that each of them changes.
 WORDS: dict[str, dict[str, Any]] = {
     "nobounds": {"bounds": False},
     "check": {"check": True},
     "step": {"step": True},
     "source": {"show_source": True},
     "warn": {"divergence": "warn"},
+    "wrap": {"wrap": True},
 }
 
 
@@ -79,20 +86,51 @@ def usable_cores() -> int:
 
 
 def from_environment() -> Settings:
-    """The settings from GROUNDUP_EMULATOR and GROUNDUP_THREADS. Raises ValueError for an unknown word or number."""
+    """The settings from the environment variables. Raises ValueError for an unknown word or number."""
     changes: dict[str, Any] = {}
-    for word in os.environ.get("GROUNDUP_EMULATOR", "").replace(",", " ").split():
-        if word not in WORDS:
-            raise ValueError(
-                f"GROUNDUP_EMULATOR: expected some of {', '.join(WORDS)} with commas between, got {word!r}"
-            )
-        changes |= WORDS[word]
-    threads = os.environ.get("GROUNDUP_THREADS", "").strip()
-    if threads:
-        if not threads.isdecimal() or int(threads) < 1:
-            raise ValueError(f"GROUNDUP_THREADS: expected a whole number of at least 1, got {threads!r}")
-        changes["threads"] = int(threads)
+    for variable in ("GROUNDUP_EMULATOR", VARIABLE):
+        for word in os.environ.get(variable, "").replace(",", " ").split():
+            if word in PLAIN:
+                continue
+            if word not in WORDS:
+                known = ", ".join(("1", *WORDS) if variable == VARIABLE else WORDS)
+                raise ValueError(f"{variable}: expected some of {known} with commas between, got {word!r}")
+            changes |= WORDS[word]
+    for variable in ("GROUNDUP_THREADS", f"{VARIABLE}_THREADS"):
+        threads = os.environ.get(variable, "").strip()
+        if threads:
+            if not threads.isdecimal() or int(threads) < 1:
+                raise ValueError(f"{variable}: expected a whole number of at least 1, got {threads!r}")
+            changes["threads"] = int(threads)
     return Settings(**changes)
+
+
+def to_environment(settings: Settings) -> dict[str, str]:
+    """The environment variables with which another process has these settings."""
+    words = [word for word, fields in WORDS.items() if all(getattr(settings, k) == v for k, v in fields.items())]
+    threads = {} if settings.threads is None else {f"{VARIABLE}_THREADS": str(settings.threads)}
+    return {VARIABLE: ",".join(words) or "1", **threads}
+
+
+def settings_for(
+    check: bool = False,
+    step: bool = False,
+    source: bool = False,
+    unchecked: bool = False,
+    wrap: bool = False,
+    threads: int | None = None,
+) -> Settings:
+    """The settings for a command's options, over those of the environment. Raises ValueError where two clash."""
+    chosen = current()
+    return replace(
+        chosen,
+        bounds=chosen.bounds and not unchecked,
+        check=check or (chosen.check and not step),
+        step=step or (chosen.step and not check),
+        show_source=chosen.show_source or source,
+        wrap=chosen.wrap or wrap,
+        threads=threads if threads is not None else chosen.threads,
+    )
 
 
 _defaults: Settings | None = None

@@ -65,7 +65,7 @@ def program(arguments: Sequence[str]) -> typer.Typer:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(getattr(module, name))
+            app.command(name, cls=getattr(module, "COMMAND_CLASS", None))(getattr(module, name))
     return app
 
 

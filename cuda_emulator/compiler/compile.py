@@ -207,6 +207,8 @@ def generate(
             max(unit.shared.values(), key=lambda array: array.nbytes).line,
         )
     refuse_reassigned_arrays(unit)
+    if variant.check:
+        warn_of_overlap(unit)
     split_webs(unit)
     sites = Sites(source.filename)
     devices = DeviceFunctions(variant, sites)
@@ -238,6 +240,19 @@ def generate(
         unit,
         {name: functions[name] for name in devices.contexts},
     )
+
+
+def warn_of_overlap(unit: Unit) -> None:
+    """Say where two arrays of dynamic shared memory, which all begin at its first byte, have different types."""
+    whole = [array for array in unit.shared.values() if array.shape == (0,) and not array.sliced]
+    for array in whole[1:]:
+        if array.dtype != whole[0].dtype:
+            first, second = (unit.learners_name(each.name) for each in (whole[0], array))
+            sentence = (
+                f"{second!r} and {first!r} are the same dynamic shared memory with two types: each begins at its first "
+                "byte. If both are in use at once, let one begin behind the other: cuda.shared.array(0, dtype)[count:]"
+            )
+            unit.warnings.append((array.line, sentence))
 
 
 def refuse_reassigned_arrays(unit: Unit) -> None:

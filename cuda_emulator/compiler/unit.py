@@ -17,12 +17,13 @@ from .trees import Collective, contains
 
 @dataclass(frozen=True)
 class ArrayDeclaration:
-    """A shared or local array of a kernel. The shape (0,) means dynamic shared memory."""
+    """A shared or local array of a kernel. The shape (0,) means dynamic shared memory; sliced: only a part is used."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     line: int
+    sliced: bool = False
 
     @property
     def nbytes(self) -> int:

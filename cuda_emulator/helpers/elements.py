@@ -24,18 +24,20 @@ from .status import (
     DETAIL,
     NEGATIVE_INDEX,
     OUT_OF_BOUNDS,
+    SHIFT,
     SITE,
     THREAD,
     end_run,
+    entry,
 )
 
-__all__ = ["at", "at_strict", "extents"]
+__all__ = ["at", "at_shifted", "at_strict", "extents"]
 
 WORD = ir.IntType(64)
 
 
-def checked_index(strict: bool) -> Any:
-    """Make `at` or `at_strict`: an intrinsic, so that a check is a few instructions and no function call."""
+def checked_index(strict: bool, shifted: bool = False) -> Any:
+    """Make `at`, `at_strict` or `at_shifted`: an intrinsic, so that a check is a few instructions."""
 
     @intrinsic
     def at(typingctx, shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
@@ -56,13 +58,16 @@ def checked_index(strict: bool) -> Any:
             extents = cgutils.unpack_tuple(builder, arguments[0])
             given = cgutils.unpack_tuple(builder, arguments[1]) if is_tuple else [arguments[1]]
             places, came, outside = [], [], []
+            shift = None
+            if shifted:
+                shift = builder.load(entry(context, builder, signature.args[2], arguments[2], SHIFT))
             for value, kind, extent in zip(given, parts, extents, strict=False):
                 if isinstance(kind, types.SliceType):  # Python shortens a slice that is too long: nothing to check
                     places.append(value)
                     came.append(ir.Constant(WORD, 0))
                     outside.append(ir.Constant(ir.IntType(1), 0))
                     continue
-                number, place = _place(context, builder, value, kind, extent, strict)
+                number, place = _place(context, builder, value, kind, extent, strict, shift)
                 came.append(number)
                 places.append(place)
                 outside.append(builder.icmp_unsigned(">=", place, extent))
@@ -79,7 +84,7 @@ def checked_index(strict: bool) -> Any:
     return at
 
 
-def _place(context, builder, value, kind, extent, strict):  # type: ignore[no-untyped-def]
+def _place(context, builder, value, kind, extent, strict, shift=None):  # type: ignore[no-untyped-def]
     """(index as a 64-bit number for the message, position along the axis); an index outside gives a large position."""
     # An impossible conversion like int(1e30) is undefined in LLVM, and may be a different number at each use. Frozen,
     # it is one number, for the check and for the access.
@@ -90,6 +95,10 @@ def _place(context, builder, value, kind, extent, strict):  # type: ignore[no-un
     if strict:
         return number, number
     wrapped = builder.add(number, extent)
+    if shift is not None:
+        filled = builder.select(builder.icmp_unsigned("==", extent, extent.type(0)), extent.type(1), extent)
+        elsewhere = builder.urem(builder.add(wrapped, shift), filled)
+        wrapped = builder.select(builder.icmp_unsigned("<", wrapped, extent), elsewhere, wrapped)
     return number, builder.select(builder.icmp_signed("<", number, number.type(0)), wrapped, number)
 
 
@@ -150,6 +159,8 @@ def _write_report(function, axes, strict):  # type: ignore[no-untyped-def]
 at = checked_index(strict=False)
 #: The same; a negative index is refused too (status: NEGATIVE_INDEX), since on a device it wraps silently.
 at_strict = checked_index(strict=True)
+#: As `at`, but a negative index reads from status[SHIFT] elements further on: another value, if that is not 0.
+at_shifted = checked_index(strict=False, shifted=True)
 
 
 @intrinsic

@@ -8,6 +8,7 @@ status[THREAD]   the linear number of its thread in the block; -1 for an error o
 status[DETAIL:]  numbers for the message
 status[POISON]   the bytes that fill fresh memory in check mode (poison.py): another set in each order of threads
 status[ABSENT]   the bytes that a shuffle gives for the value of a lane that takes no part
+status[SHIFT]    how far off a negative index reads, where check mode asks whether its value matters
 status[ONLY]     a site + 1: the other shuffles give the bytes of POISON for it; 0: all give those of ABSENT
 """
 
@@ -20,7 +21,7 @@ from numba.extending import intrinsic, overload
 
 from ..poison import FLOAT, OTHER, POISONS
 
-LENGTH = 23
+LENGTH = 24
 STOP, CODE, SITE, BLOCK, THREAD, DETAIL = 0, 1, 2, 3, 4, 5
 #: Threads that had returned before a barrier: its site + 1, their number, the block. Check mode warns of it.
 EXITED_SITE, EXITED_COUNT, EXITED_BLOCK = 12, 13, 14
@@ -30,6 +31,8 @@ POISON = 16
 ABSENT, ONLY = 17, 18
 #: The first shuffle that read from a lane that took no part: its site + 1, the block, the reading thread, that lane.
 READ_SITE, READ_BLOCK, READ_THREAD, READ_LANE = 19, 20, 21, 22
+#: Added to the place that a wrapped negative index reads from, to find out whether the value matters.
+SHIFT = 23
 
 OUT_OF_BOUNDS = 1  # details: axis, index, extent
 NEGATIVE_INDEX = 2  # details: axis, index, extent
@@ -92,7 +95,7 @@ def stop(context, builder, kind, status, numbers, kinds):  # type: ignore[no-unt
     """
     positions = (CODE, SITE, BLOCK, THREAD, DETAIL, DETAIL + 1, DETAIL + 2)
     for position, value, given in zip(positions, numbers, kinds, strict=False):
-        place = _entry(context, builder, kind, status, position)
+        place = entry(context, builder, kind, status, position)
         builder.store(context.cast(builder, value, given, types.int64), place)
     end_run(context, builder)
 
@@ -140,7 +143,7 @@ def made_of(typingctx, poison, values):  # type: ignore[no-untyped-def]
     return kind(types.int64, values), build
 
 
-def _entry(context, builder, kind, status, position):  # type: ignore[no-untyped-def]
+def entry(context, builder, kind, status, position):  # type: ignore[no-untyped-def]
     """The address of an entry of the status, which is the array or its address."""
     first = context.make_array(kind)(context, builder, value=status).data if isinstance(kind, types.Array) else status
     return builder.gep(first, [ir.Constant(ir.IntType(64), position)])

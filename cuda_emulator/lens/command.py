@@ -21,6 +21,38 @@ from .profiling import profile
 from .targets import Wanted, launch_of
 
 
+def lens(
+    targets: Sequence[str],
+    launch: int = 1,
+    args: str | None = None,
+    grid: str = "",
+    block: str = "",
+    sharedmem: int = 0,
+    blocks: str = "",
+    device: str = DEFAULT,
+    html: Path | None = None,
+    json: bool = False,
+    source: bool = False,
+    size: str = "256",
+    dtype: str = "float32",
+    script_arguments: Sequence[str] = (),
+) -> int:
+    """The command, with its options as a command line has them. Returns run_lens's exit code, raises what it raises."""
+    if args is None and (grid or block or sharedmem):
+        raise ValueError(f"{'--grid' if grid else '--block' if block else '--sharedmem'} belongs to --args")
+    wanted = Wanted(
+        size=sizes(size),
+        dtype=dtype,
+        number=launch,
+        args=args,
+        grid=extent("grid", grid),
+        block=extent("block", block),
+        sharedmem=sharedmem,
+        script_arguments=tuple(script_arguments),
+    )
+    return run_lens(targets, wanted, blocks_to_trace(blocks), device, html, json, source)
+
+
 def run_lens(
     targets: Sequence[str],
     wanted: Wanted,

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 
 from ..compiler.diagnoses import position
+from ..compiler.reading.names import look_up
 from ..errors import KernelError
 from ..hooks import Detection, Found, extensions
 from ..runtime.devicearray import DeviceNDArray
 from ..runtime.tracing import trace_launch
 from ..trace import Site, Trace
+from ..words.numbers import listed
 from .analysis import analyse
 from .doubles import double_lines, may_widen, reason
 from .granules import number_granules
@@ -57,7 +59,7 @@ def detect(
     unwritten = [] if trace.cut else find_uninitialised(trace, places, granules, kinds, unjudged)
     unjudged += [f"line {each.line} was not looked at: {each.text}: {each.reason}" for each in trace.not_traced]
     return Detection(
-        races=tuple(_each_once(races, trace)),
+        races=tuple(_each_once(races, kernel, trace)),
         unwritten=tuple(_unwritten(each, trace) for each in unwritten),
         blocks=len(trace.blocks),
         grid_blocks=count,
@@ -152,17 +154,50 @@ def command(kernel: Any, number: int) -> str:
 # ---------------------------------------------------------------- sentences
 
 
-def _each_once(races: Sequence[Race], trace: Trace) -> list[Found]:
+def _each_once(races: Sequence[Race], kernel: Any, trace: Trace) -> list[Found]:
     """One finding for the races between the same two lines over one array.
 
     Those that lose updates come first, then those between blocks, which no barrier mends.
     """
     found: dict[tuple[object, ...], Race] = {}
     for race in races:
+        if race.first.site.file.startswith(PACKAGE):
+            continue
         ends = sorted((race.first.site.line, race.second.site.line))
         found.setdefault((race.array, race.between_blocks, *ends), race)
     first = sorted(found.values(), key=lambda race: (not _loses_updates(race, trace), not race.between_blocks))
-    return [_race(race, trace) for race in first]
+    return [*(_race(race, trace) for race in first), *_of_random_states(races, kernel, trace)]
+
+
+PACKAGE = str(Path(__file__).parents[1])
+
+
+def _of_random_states(races: Sequence[Race], kernel: Any, trace: Trace) -> list[Found]:
+    """One finding for all races inside of cuda.random, which are due to the call: two threads have one state."""
+    inside = [race for race in races if race.first.site.file.startswith(PACKAGE)]
+    if not inside:
+        return []
+    calls = [
+        node
+        for node in ast.walk(kernel.source.tree)
+        if isinstance(node, ast.Call) and _file_of(look_up(kernel.source, node.func)).startswith(PACKAGE)
+    ]
+    race = inside[0]
+    ends = (race.first, race.second)
+    threads = " and ".join(
+        f"thread {position(each.thread, trace.block)} of block {position(each.block, trace.grid)}" for each in ends
+    )
+    element = ", ".join(map(str, race.index))
+    lines = listed([f"line {node.lineno} (`{ast.unparse(node)}`)" for node in calls]) or f"{kernel.py_func.__name__}"
+    sentence = (
+        f"race on the random state {element} ({race.space} memory): {threads} both draw from it in {lines}, and "
+        "nothing orders the two. Give each thread a state of its own, by cuda.grid(1), and make as many as threads"
+    )
+    return [Found(sentence, kernel.source.filename, calls[0].lineno if calls else kernel.source.first_line)]
+
+
+def _file_of(function: Any) -> str:
+    return str(getattr(getattr(function, "py_func", None), "__code__", None) and function.py_func.__code__.co_filename)
 
 
 def _loses_updates(race: Race, trace: Trace) -> bool:
@@ -207,7 +242,9 @@ _DOES = {"load": "reads it", "store": "writes it", "atomic": "updates it by an a
 
 def _who(party: Party, trace: Trace) -> str:
     block, thread = position(party.block, trace.grid), position(party.thread, trace.block)
-    return f"thread {thread} of block {block} {_DOES[party.site.kind]} in line {party.site.line} (`{party.site.text}`)"
+    site = party.site
+    file = "" if site.file == trace.file else f" of {Path(site.file).name}"
+    return f"thread {thread} of block {block} {_DOES[site.kind]} in line {site.line}{file} (`{site.text}`)"
 
 
 def _remedy(race: Race, trace: Trace) -> str:
@@ -231,8 +268,9 @@ def _remedy(race: Race, trace: Trace) -> str:
         )
     if race.between_blocks:
         return (
-            "Blocks run in any order, and no barrier waits for another block: give each block elements of its own, "
-            "write to a second array, use cuda.atomic, or launch a second kernel"
+            "Blocks run in any order, and cuda.syncthreads() waits for no other block: give each block elements of "
+            "its own, write to a second array, use cuda.atomic, launch a second kernel, or put a "
+            "cuda.cg.this_grid().sync() between them, which waits for all blocks"
         )
     if kinds == {"store"} and race.first.site.line == race.second.site.line:
         return "Which of them is last is chance: let one thread write the element, or use cuda.atomic"

@@ -8,6 +8,7 @@ together                          a launch whose blocks meet at barriers across 
 devicearray, transfers            arrays on the device, and the functions that make them
 streams, device, facts            streams and events; the properties of the device and of a kernel
 reduce, random, libdevice         cuda.reduce, cuda.random and cuda.libdevice
+ufuncs                            numba.vectorize and guvectorize with target="cuda"
 check, check_messages             check mode: a launch in several orders of its threads; where results differ, and why
 chance                            which results the order of atomics may change
 looking, check_report             the launches that check mode shows to a detector; the account of all of them

@@ -21,7 +21,7 @@ from numba import types
 from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
-from .devicearray import NOT_CONTIGUOUS, DeviceNDArray, DeviceRecord, SharedNDArray, is_contiguous, poison
+from .devicearray import NOT_CONTIGUOUS, DeviceNDArray, DeviceRecord, SharedNDArray, is_contiguous, of_interface, poison
 
 CopyBack = Callable[[], None]
 
@@ -90,6 +90,8 @@ class Arguments:
         if isinstance(value, tuple):
             parts = [self._converted(part, f"{name}[{place}]", kernel) for place, part in enumerate(value)]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if hasattr(value, "__cuda_array_interface__"):
+            return of_interface(value.__cuda_array_interface__, f"{kernel}: the argument {name!r}")._array
         raise TypeError(f"{kernel}: the argument {name!r} is a {type(value).__name__}: {_way_out(value)}")
 
     def _host_array(self, array: np.ndarray, name: str, kernel: str) -> np.ndarray:
@@ -139,8 +141,6 @@ def _way_out(value: Any) -> str:
         return "a kernel takes arrays, numbers and tuples, no text; pass a number that stands for it"
     if value is None:
         return "a kernel takes arrays, numbers and tuples; a function that changes its array in place returns None"
-    if hasattr(value, "__cuda_array_interface__"):
-        return "it lives on a GPU, which the emulator does not see; bring it to the host as a NumPy array"
     if hasattr(value, "__array__"):
         return "pass its NumPy array: numpy.asarray() makes one"
     return "a kernel takes arrays, numbers and tuples; pass the arrays and numbers that it holds one by one"

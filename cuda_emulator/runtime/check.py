@@ -18,12 +18,12 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import KernelError
-from ..helpers.status import ABSENT, ONLY, POISON, READ_SITE
+from ..helpers.status import ABSENT, CODE, NEGATIVE_INDEX, ONLY, POISON, READ_SITE, SHIFT
 from ..hooks import Detection, progress
 from ..intrinsics import SHUFFLES
 from ..poison import POISONS
@@ -55,6 +55,7 @@ class CheckedLaunch:
 
     function: the Python function of the kernel, for messages; ready: compiled with Variant(check=True)
     arguments: the values of arguments.Arguments; names: the kernel's parameters
+    wrapping: compiles the kernel so that reads with a negative index wrap; None if that is not wanted
     """
 
     function: Callable[..., Any]
@@ -68,6 +69,7 @@ class CheckedLaunch:
     arrays: Arrays = field(init=False)
     before: list[np.ndarray] = field(init=False)
     unwritten: Unwritten = field(init=False)
+    wrapping: Callable[[], Ready] | None = None
 
     def __post_init__(self) -> None:
         self.arrays = list(_arrays(self.arguments, self.names))
@@ -88,6 +90,7 @@ class CheckedLaunch:
         fresh: Sequence[str] = (),
         absent: int | None = None,
         only: int | None = None,
+        shift: int = 0,
     ) -> list[np.ndarray]:
         """Run the launch from the arrays' first values, in one order. Raises Fault.
 
@@ -96,6 +99,7 @@ class CheckedLaunch:
         poison: the values of fresh shared and local memory; fresh: the arguments whose unwritten elements get them, too
         absent: the values of lanes that take no part in a shuffle; None: the same
         only: the site of the shuffle that gives these; the others give those of `poison`. None: all do
+        shift: how far off negative indices read, of a kernel that is compiled so
         """
         self.restore(self.before)
         self.unwritten.fill(poison, fresh)
@@ -107,6 +111,7 @@ class CheckedLaunch:
         def work(first: int, end: int, status: np.ndarray) -> None:
             status[POISON], status[ABSENT] = poison, poison if absent is None else absent
             status[ONLY] = 0 if only is None else only + 1
+            status[SHIFT] = shift
             compiled.run(*everything, first, end, self.dynamic_bytes, status, threads, blocks, *last)
 
         statuses = run_on_workers(work, len(blocks), len(blocks), 1)
@@ -175,6 +180,10 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
                 statuses = launch.run(poison, thread_order, block_order, fresh)
         except Fault as fault:
             error = explained(launch.ready, fault, grid, block)
+            may_wrap = fault.status[CODE] == NEGATIVE_INDEX and not forward and isinstance(error, KernelError)
+            if may_wrap and _wraps_without_effect(launch, cast(KernelError, error)):
+                check_report.of(name).launches -= 1  # the check begins anew, with the kernel that wraps
+                return _check(launch, _looked_already(look, found))
             if forward:
                 error.add_note(f"It happened with threads and blocks {order}; forward, the launch went well.")
             raise noted(error, found) from error.__cause__
@@ -193,6 +202,36 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
         check_report.remark(name, f"reads what nobody has written, which changes no result: {each.sentence}")
     launch.restore(forward)
     progress("")
+
+
+def _looked_already(
+    look: Callable[[bool], Detection | None] | None, found: Detection | None
+) -> Callable[[bool], Detection | None]:
+    return lambda now: look(True) if now and look is not None else found
+
+
+def _wraps_without_effect(launch: CheckedLaunch, error: KernelError) -> bool:
+    """Whether what is read with a negative index changes no result. Then a remark says so, and the launch goes on with
+    a kernel whose reads wrap, as Numba defines it."""
+    if launch.wrapping is None:
+        return False
+    strict, wrapping, launch.wrapping = launch.ready, launch.wrapping, None
+    launch.ready = wrapping()
+    _, threads, blocks = next(orders(int(np.prod(launch.block)), int(np.prod(launch.grid)), launch.seed))
+    results: list[list[np.ndarray]] = []
+    for shift in (0, 1, 2):
+        try:
+            launch.run(POISONS[0], threads, blocks, shift=shift)
+        except Fault:  # another mistake, which the strict kernel comes to, too, once this one is mended
+            break
+        results.append(launch.results())
+    alike = len(results) == 3 and all(first_difference(launch.arrays, other) is None for other in results)
+    if not alike:
+        launch.ready = strict
+        return False
+    sentence = error.sentence.partition(". A computed")[0]
+    check_report.remark(launch.ready.name, f"line {error.line}: {sentence}; what it reads there changes no result")
+    return True
 
 
 def _judged(

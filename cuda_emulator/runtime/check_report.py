@@ -13,11 +13,13 @@ ORDERS = 4
 class Checked:
     """The launches of one kernel in check mode.
 
+    refused: launches in which a mistake was found
     whole, sampled: launches whose accesses were looked at in all blocks, or in a sample of them
     example: (blocks of the sample, all blocks) of the last sampled one; remarks: sentences, each once
     """
 
     launches: int = 0
+    refused: int = 0
     whole: int = 0
     sampled: int = 0
     example: tuple[int, int] = (0, 0)
@@ -61,9 +63,16 @@ def report() -> str:
     launches = sum(each.launches for each in _checked.values())
     if not launches:
         return "check: no kernel was launched"
-    lines = [f"check: no mistake found in {_times(launches, 'launch', 'launches')}, each run in {ORDERS} orders"]
+    refused = sum(each.refused for each in _checked.values())
+    accepted = f"no mistake found in {_times(launches - refused, 'launch', 'launches')}, each run in {ORDERS} orders"
+    if refused == launches:
+        accepted = "all of them"
+    if refused:
+        accepted = f"{refused:,} of {_times(launches, 'launch', 'launches')} refused; {accepted}"
+    lines = [f"check: {accepted}"]
     for name, each in _checked.items():
-        lines.append(f"  {name}: {_times(each.launches, 'launch', 'launches')}; {_looked_at(each)}")
+        refusals = f", {each.refused:,} refused" if each.refused else ""
+        lines.append(f"  {name}: {_times(each.launches, 'launch', 'launches')}{refusals}; {_looked_at(each)}")
         lines += [f"    {sentence}" for sentence in each.remarks]
     return "\n".join(lines)
 

@@ -87,6 +87,8 @@ def _check_options(options: dict[str, Any]) -> None:
 def _made(function: Any, device: bool, options: dict[str, Any], signatures: list[tuple[Any, ...]] | None) -> Any:
     if device and isinstance(function, Dispatcher):  # made by numba.jit
         function = function.py_func
+    if device and isinstance(function, DeviceFunction):
+        return function
     _check_function(function, device)
     count = function.__code__.co_argcount
     for signature in signatures or ():

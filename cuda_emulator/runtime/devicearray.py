@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import weakref
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -26,8 +27,6 @@ NOT_CONTIGUOUS = (
 )
 
 NOT_HERE = {
-    "__cuda_array_interface__": "it would promise an address in a GPU's memory, and there is no GPU; a library that "
-    "asks for it can take copy_to_host()",
     "gpu_data": "it is the GPU's memory, and there is no GPU; copy_to_host() gives the values",
     "T": "only a 2-dimensional one has it",
     "device_ctypes_pointer": "it is an address in a GPU's memory, and there is no GPU; copy_to_host() gives the values",
@@ -41,8 +40,7 @@ class DeviceNDArray:
     array: the device's memory as a NumPy array; it is not copied
     stream: the stream of operations without a stream argument
 
-    It has no `__cuda_array_interface__`, which promises an address of GPU memory: a library like PyTorch or CuPy would
-    read the host's memory through the driver, and the process would crash.
+    Its `__cuda_array_interface__` is for other code on the emulator: the address is one of this process's memory.
     """
 
     __cuda_ndarray__ = True
@@ -79,6 +77,23 @@ class DeviceNDArray:
     def device_ctypes_pointer(self) -> ctypes.c_void_p:
         """The address of its first element, in the memory of this process."""
         return ctypes.c_void_p(self._array.ctypes.data)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface. cuda.as_cuda_array() and kernels take it back (`of_interface`)."""
+        base = self._array
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        _handed_out[id(base)] = base
+        return {
+            "shape": self.shape,
+            "strides": None if self.is_c_contiguous() else self.strides,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "data": (self._array.ctypes.data, not self._array.flags.writeable),
+            "stream": None,
+            "version": 3,
+        }
 
     @property
     def flags(self) -> dict[str, bool]:
@@ -208,6 +223,38 @@ class DeviceNDArray:
 
     def _view(self, array: np.ndarray, stream: Stream | int = 0) -> DeviceNDArray:
         return DeviceNDArray(array, stream or self.stream)
+
+
+_handed_out: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+"""The memory whose addresses were given away, as long as it is there."""
+
+
+def of_interface(interface: dict[str, Any], where: str) -> DeviceNDArray:
+    """The device array that a __cuda_array_interface__ describes: the same memory.
+
+    Raises TypeError if the address is none that the emulator has given away: it may be a GPU's.
+    """
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    if dtype.kind == "V" and len(interface.get("descr", ())) > 1:
+        dtype = np.dtype(interface["descr"])
+    strides = interface.get("strides") or np.empty(shape, np.dtype("V1")).strides
+    strides = strides if interface.get("strides") else tuple(step * dtype.itemsize for step in strides)
+    if not np.prod(shape):
+        return DeviceNDArray(np.empty(shape, dtype))
+    address, readonly = interface["data"]
+    size = sum((length - 1) * step for length, step in zip(shape, strides, strict=True)) + dtype.itemsize
+    for base in list(_handed_out.values()):
+        first, end = np.lib.array_utils.byte_bounds(base)
+        if first <= address and address + size <= end and min(strides, default=0) >= 0:
+            memory: Any = (ctypes.c_char * size).from_address(address)
+            memory.owner = base  # stays as long as the new array does
+            array: np.ndarray = np.ndarray(shape, dtype, memory, strides=strides)
+            array.flags.writeable = not readonly
+            return DeviceNDArray(array)
+    raise TypeError(
+        f"{where}: expected an array of the emulated device, got the address {address:#x} of other memory, perhaps a "
+        "GPU's, which the emulator does not see: bring the array to the host as a NumPy array"
+    )
 
 
 class DeviceRecord:

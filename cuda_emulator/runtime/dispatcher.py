@@ -15,9 +15,10 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 from ..compiler.reading.source import FunctionSource, Written
+from ..errors import KernelError
 from ..hooks import find_profiler
 from ..settings import Settings, current
-from . import limits
+from . import check_report, limits
 from .arguments import Arguments, fitting, type_of
 from .facts import Facts
 from .launch import Ready, launch
@@ -158,6 +159,25 @@ class Kernel(Facts):
     def run(self, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, given: tuple[Any, ...]) -> None:
         """Launch the kernel: convert the arguments, compile for new types, run, copy back."""
         settings = current()
+        if not settings.check:
+            self._run(grid, block, dynamic_bytes, given, settings)
+            return
+        account = check_report.of(self.py_func.__name__)
+        before = account.launches
+        try:
+            self._run(grid, block, dynamic_bytes, given, settings)
+        except KernelError:
+            account.launches, account.refused = before + 1, account.refused + 1
+            raise
+
+    def _run(
+        self,
+        grid: limits.Extent,
+        block: limits.Extent,
+        dynamic_bytes: int,
+        given: tuple[Any, ...],
+        settings: Settings,
+    ) -> None:
         arguments = self._arguments(given)
         if not settings.check:
             forget(arguments.values)
@@ -175,6 +195,7 @@ class Kernel(Facts):
 
                 shape = (grid, block, dynamic_bytes)
                 checked = CheckedLaunch(self.py_func, ready, arguments.values, self.parameters, *shape, settings.seed)
+                checked.wrapping = lambda: self._get_ready(arguments.types, settings, "read")
                 check_launch(checked, looking(self, grid, block, arguments.values, dynamic_bytes))
             else:
                 launch(ready, arguments.values, grid, block, dynamic_bytes, settings.cores)
@@ -238,9 +259,10 @@ class Kernel(Facts):
         listed = "; ".join(f"({', '.join(map(str, signature))})" for signature in self.signatures)
         raise TypeError(f"{name}: ({', '.join(map(str, arguments.types))}) fits none of its signatures: {listed}")
 
-    def _get_ready(self, types: tuple[Any, ...], settings: Settings) -> Ready:
-        """The kernel, compiled for these argument types and settings."""
-        key = (types, settings.bounds, settings.check, settings.divergence)
+    def _get_ready(self, types: tuple[Any, ...], settings: Settings, negative: str = "refused") -> Ready:
+        """The kernel, compiled for these argument types and settings. negative: see Variant"""
+        negative = "meant" if settings.wrap and settings.check else negative
+        key = (types, settings.bounds, settings.check, settings.divergence, negative)
         ready = self._ready.get(key)
         if ready is None:
             # Imported here: a program that launches nothing does not need the compiler.
@@ -254,6 +276,7 @@ class Kernel(Facts):
                         check=settings.check,
                         fastmath=bool(self.targetoptions.get("fastmath", False)),
                         divergence=settings.divergence,
+                        negative=negative,
                     )
                     self._freeze_globals(types)
                     compiled = compile_kernel(self.source, types, variant)

@@ -98,10 +98,10 @@ _DEFAULT = Stream("Default stream")
 
 
 def checked_stream(stream: Any) -> Stream:
-    """The stream of an argument `stream`: 0 means the default stream. Raises TypeError for any other value."""
+    """The stream of an argument `stream`: 0 and None mean the default stream. Raises TypeError for other values."""
     if isinstance(stream, Stream):
         return stream
-    if isinstance(stream, int) and stream == 0:
+    if stream is None or (isinstance(stream, int) and stream == 0):
         return _DEFAULT
     raise TypeError(f"stream: expected 0 or a stream of cuda.stream(), got {stream!r}, a {type(stream).__name__}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .devicearray import NOT_CONTIGUOUS, DeviceNDArray, DeviceRecord, SharedNDArray, is_contiguous, poison
+from .devicearray import NOT_CONTIGUOUS, DeviceNDArray, DeviceRecord, SharedNDArray, is_contiguous, of_interface, poison
 from .streams import Stream, checked_stream
 
 
@@ -129,13 +129,23 @@ def is_cuda_array(obj: Any) -> bool:
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """Return a device array unchanged. Raises TypeError for others: the emulator cannot read the memory of a GPU."""
+    """The device array itself, or one of the same memory for an object with a __cuda_array_interface__.
+
+    Raises TypeError for others, and for the memory of a GPU, which the emulator cannot read.
+    """
     if isinstance(obj, DeviceNDArray):
         return obj
+    if hasattr(obj, "__cuda_array_interface__"):
+        return of_interface(obj.__cuda_array_interface__, "as_cuda_array")
     raise TypeError(
         f"as_cuda_array: expected an array of the emulated device, got a {type(obj).__name__}: "
         "bring it to the host and call cuda.to_device()"
     )
+
+
+def from_cuda_array_interface(desc: dict[str, Any], owner: Any = None, sync: bool = True) -> DeviceNDArray:
+    """The device array that an interface describes. Raises TypeError for the memory of a GPU."""
+    return of_interface(desc, "from_cuda_array_interface")
 
 
 def _must_be_host_array(array: Any, where: str) -> None:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
+
+
+class Command(TyperCommand):
+    """A command whose words after `--` are the script's own arguments."""
+
+    allow_extra_args = True
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what stands after `--` apart, in the context's args."""
+        at = args.index("--") if "--" in args else len(args)
+        super().parse_args(ctx, args[:at])
+        ctx.args = args[at + 1 :]
+        return args
 
 
 def lens(
+    context: typer.Context,
     target: Annotated[
         str,
         typer.Argument(
@@ -56,31 +71,31 @@ def lens(
       groundup lens softmax_warp --size 128,1000
       groundup lens halo_tile --size 28             a convolution of two images of 28 by 28, 3 by 3
       groundup lens kernels.py:scale --blocks 8
+      groundup lens kernels.py:scale -- --rows 64     the script's own arguments stand after --
       groundup lens kernels.py:scale --args "x=float32[1000] y=float32[1000]" --grid 4 --block 256
     """
-    from cuda_emulator.inspection import lens_command as command
+    from cuda_emulator.inspection import lens_command
     from groundup.compiling.emulator_hooks import emulator_for_stage_4
 
-    if args is None and (grid or block or sharedmem):
-        raise ValueError(f"{'--grid' if grid else '--block' if block else '--sharedmem'} belongs to --args")
-    wanted = command.Wanted(
-        size=command.sizes(size),
-        dtype=dtype,
-        number=launch,
-        args=args,
-        grid=command.extent("grid", grid),
-        block=command.extent("block", block),
-        sharedmem=sharedmem,
-    )
     with emulator_for_stage_4():
-        code = command.run_lens(
+        code = lens_command.lens(
             [target] if second is None else [target, second],
-            wanted,
-            blocks=command.blocks_to_trace(blocks),
+            launch=launch,
+            args=args,
+            grid=grid,
+            block=block,
+            sharedmem=sharedmem,
+            blocks=blocks,
             device=device,
             html=html,
             json=as_json_,
             source=source,
+            size=size,
+            dtype=dtype,
+            script_arguments=context.args,
         )
     if code:
         raise typer.Exit(code)
+
+
+COMMAND_CLASS = Command

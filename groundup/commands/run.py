@@ -1,24 +1,27 @@
-"""`groundup run`: run a script that says `from numba import cuda` on the emulator."""
+"""`groundup run`: run a program that says `from numba import cuda` on the emulator."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from shared.countdown import Countdown
-from shared.terminal import say
 
-#: Arguments after the script's name belong to the script, even if they look like options of groundup.
-CONTEXT_SETTINGS = {"allow_interspersed_args": False}
+
+class Command(TyperCommand):
+    """A command whose options end where the program begins: the words after it are the program's own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Mark the program's first word."""
+        from cuda_emulator.inspection import separated
+
+        return super().parse_args(ctx, separated(args))
 
 
 def run(
-    script: Annotated[Path, typer.Argument(help="The Python script.", show_default=False)],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(help="The script's own arguments and options.", show_default=False)
-    ] = None,
+    program: Annotated[list[str], typer.Argument(help="SCRIPT.py, -m MODULE, -c CODE, or - ; and its own arguments.")],
     check: Annotated[
         bool, typer.Option("--check", help="Find races and reads of unwritten memory; compare several orders.")
     ] = False,
@@ -31,61 +34,37 @@ def run(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="No bounds checks: a wrong index may end the process.")
     ] = False,
+    wrap: Annotated[
+        bool, typer.Option("--wrap", help="Negative indices are meant to count from the end: --check is content.")
+    ] = False,
     threads: Annotated[
         int | None, typer.Option(help="How many cores a kernel may use; 1 runs its blocks in order. Default: all.")
     ] = None,
 ) -> None:
-    """Run a script with CUDA kernels in Python on the CPU.
+    """Run a program with CUDA kernels in Python on the CPU.
 
-    In the script, `from numba import cuda` gives the emulator. The script runs as python would run it: as __main__,
-    with its arguments in sys.argv and its folder first in sys.path. Exit code: the script's own; 1 with the traceback
-    if the script raises; 2 with a message if a kernel is wrong, or if Ctrl-C ended it.
+    In the program, and in the processes that it starts, `from numba import cuda` gives the emulator. The program runs
+    as python would run it: as __main__, with its arguments in sys.argv. Exit code: the program's own; 1 with the
+    traceback if it raises; 2 with a message if a kernel is wrong, or if Ctrl-C ended it.
 
     \b
     Examples:
       groundup run kernels.py
       groundup run --check kernels.py --size 512
       groundup run --threads 1 --source kernels.py
+      groundup run -m pytest tests
     """
     # Imported here, because the emulator's imports take longer than most commands.
-    import cuda_emulator as emulator
-    from cuda_emulator.inspection import ScriptFailed, check_report, require_script, run_script, with_lines_as_notes
+    from cuda_emulator import inspection
 
-    chosen = emulator.current()
-    settings = emulator.Settings(
-        bounds=chosen.bounds and not unchecked,
-        check=check or (chosen.check and not step),
-        step=step or (chosen.step and not check),
-        show_source=chosen.show_source or source,
-        threads=threads if threads is not None else chosen.threads,
-        divergence=chosen.divergence,
-        seed=chosen.seed,
-    )
-
-    def told() -> None:
-        if settings.check:
-            say(check_report.report(), err=True)
-
-    require_script(script)
-    emulator.settings.set_defaults(settings)
-    check_report.reset()
+    settings = inspection.settings_for(check, step, source, unchecked, wrap, threads)
     try:
         with Countdown() as line:
-            before = emulator.register_progress(line.show)
-            try:
-                run_script(script, arguments or ())
-            finally:
-                emulator.register_progress(before)
-        told()
-    except SystemExit:
-        told()
-        raise
-    except emulator.KernelError as error:
-        raise with_lines_as_notes(error) from error
+            code = inspection.run(inspection.program_from(program), settings, line.show)
     except KeyboardInterrupt:
         raise typer.Abort() from None
-    except ScriptFailed as failed:
-        failed.print_traceback()
-        raise typer.Exit(1) from None
-    finally:
-        emulator.settings.set_defaults(None)
+    if code:
+        raise typer.Exit(code)
+
+
+COMMAND_CLASS = Command

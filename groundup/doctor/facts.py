@@ -103,6 +103,8 @@ class Facts:
     python: tuple[int, ...] = (3, 12, 3)
     namesakes: tuple[str, ...] = ()
     """Packages of somebody else, in the working folder or on Python's path, that have the name of one of groundup's."""
+    emulator_twice: bool = False
+    """Whether the emulator is installed as a package of its own, too."""
     executable: str = "/home/ada/groundup/.venv/bin/python"
     virtual: bool = True
     """Whether Python runs in an environment of its own: venv, uv or conda."""

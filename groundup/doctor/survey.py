@@ -12,6 +12,7 @@ import platform
 import shutil
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 from groundup import own_packages
@@ -82,6 +83,7 @@ def _basics() -> Facts:
         variables=dict(os.environ),
         python=tuple(sys.version_info[:3]),
         namesakes=tuple(own_packages.namesakes()),
+        emulator_twice=any(metadata.distributions(name="cuda-emulator")),
         executable=sys.executable,
         virtual=software.virtual_environment(),
         externally_managed=software.externally_managed(),

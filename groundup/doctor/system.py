@@ -209,6 +209,9 @@ def _gpu_wanted(facts: Facts, stage: StageFound) -> str | None:
 def emulator(facts: Facts) -> Finding:
     """Can the emulator compile and run a kernel? Stage 4 runs on it where there is no GPU."""
     versions = ", ".join(f"{name} {facts.installed[name]}" for name in ("numba", "llvmlite") if name in facts.installed)
+    if facts.emulator.works and facts.emulator_twice:
+        text = "is installed twice: cuda-emulator, and groundup, which contains it; one of the two is enough"
+        return Finding("emulator", "note", text, f"{facts.executable} -m pip uninstall cuda-emulator")
     if facts.emulator.works:
         return Finding("emulator", "ok", f"compiles and runs CUDA kernels on the CPU ({versions})")
     module = re.search(r"No module named '(\w+)", facts.emulator.said)

@@ -157,7 +157,7 @@ def test_a_transposed_array_is_a_copy_as_on_a_device() -> None:
         _ = cuda.to_device(np.arange(3)).T
 
 
-@pytest.mark.parametrize("name", ["__cuda_array_interface__", "gpu_data"])
+@pytest.mark.parametrize("name", ["gpu_data"])
 def test_what_would_be_an_address_on_a_gpu_is_missing_with_the_reason(name: str) -> None:
     device = cuda.to_device(np.arange(3))
     assert not hasattr(device, name)
@@ -185,7 +185,6 @@ def test_numpy_gets_a_copy() -> None:
     assert np.asarray(device, np.float32).dtype == np.float32
     with pytest.raises(ValueError, match="without a copy"):
         device.__array__(copy=False)
-    assert not hasattr(device, "__cuda_array_interface__")
 
 
 def test_an_array_with_negative_strides_cannot_be_copied_to_the_host() -> None:

@@ -18,8 +18,20 @@ def assignment(normaliser: Normaliser, targets: list[ast.expr], value: ast.expr,
     if isinstance(value, ast.Call):
         path = names.cuda_path(normaliser.source, value.func)
         if path in ("shared.array", "local.array"):
+            if declarations.has_another_value(normaliser, targets):
+                return stored(
+                    normaliser, targets[0], load(declarations.anonymous(normaliser, path, targets, value, node)), node
+                )
             declarations.declare(normaliser, path, targets, value, node)
             return []
+    if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Call):  # cuda.shared.array(0, int32)[1:]
+        path = names.cuda_path(normaliser.source, value.value.func)
+        if path in ("shared.array", "local.array"):
+            if not isinstance(value.slice, ast.Slice):
+                raise normaliser.error(f"cuda.{path}(shape, dtype) must be assigned to a name, then indexed", node)
+            whole = declarations.anonymous(normaliser, path, targets, value.value, node, sliced=True)
+            view = ast.Subscript(value=load(whole), slice=normaliser.expression(value.slice), ctx=ast.Load())
+            return stored(normaliser, targets[0], view, node)
     if groups.holds_group(normaliser, value) and all(isinstance(each, ast.Name) for each in targets):
         normaliser.expression(value)
         normaliser.unit.groups |= {normaliser.rename(each.id) for each in targets if isinstance(each, ast.Name)}

@@ -48,16 +48,30 @@ def rewritten(normaliser: Normaliser, node: ast.expr) -> ast.expr:
         value, index = normaliser.in_order([node.value, node.slice])
         return ast.Subscript(value=value, slice=index, ctx=ast.Load())
     if isinstance(node, ast.IfExp):
+        known = names.known_test(normaliser.source, node.test)
+        if known is not None:
+            return normaliser.expression(node.body if known else node.orelse)
         test = normaliser.expression(node.test)
         body, orelse = normaliser.skippable(node.body), normaliser.skippable(node.orelse)
         return ast.IfExp(test=test, body=body, orelse=orelse)
     if isinstance(node, ast.BoolOp):
         first = normaliser.expression(node.values[0])
         return ast.BoolOp(op=node.op, values=[first, *(normaliser.skippable(value) for value in node.values[1:])])
+    if isinstance(node, ast.Compare) and any(
+        isinstance(each, ast.Constant) and each.value is None for each in parts(node)
+    ):
+        known = names.known_test(normaliser.source, node)  # of a captured function: `operation is None`
+        if known is not None:
+            return constant(known)
     if isinstance(node, PLAIN):
         return with_children(normaliser, node)
     reason = WITHOUT_SUPPORT.get(type(node), f"{type(node).__name__} is not supported by the emulator")
     raise normaliser.error(reason, node)
+
+
+def parts(node: ast.Compare) -> list[ast.expr]:
+    """The operands of a comparison."""
+    return [node.left, *node.comparators]
 
 
 def with_children(normaliser: Normaliser, node: ast.expr) -> ast.expr:

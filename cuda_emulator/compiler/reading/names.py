@@ -128,6 +128,19 @@ def constant(source: FunctionSource, node: ast.expr) -> Any:
         return UNKNOWN
 
 
+def known_test(source: FunctionSource, test: ast.expr) -> bool | None:
+    """Whether the test of a branch is true, if it is a constant: a global or captured number, or `operation is None` of
+    a captured function. None if only the running kernel knows: anything of `cuda`, memory of the device, variables."""
+    for part in ast.walk(test):
+        value = look_up(source, part) if isinstance(part, ast.Name) else None
+        if isinstance(part, ast.Name) and part.id in source.stored:
+            return None
+        if isinstance(value, Intrinsic) or is_cuda(value) or getattr(value, "__cuda_ndarray__", False):
+            return None
+    value = constant(source, test)
+    return bool(value) if value is None or isinstance(value, bool | int | float | str | tuple | np.generic) else None
+
+
 def local_constant(source: FunctionSource, name: str) -> Any:
     """The value of a variable whose only assignment is a constant expression; else UNKNOWN."""
     if name in source.parameters:

@@ -1,16 +1,22 @@
 """Step 1: read a function's source, its syntax tree and the values of its names."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
+import functools
 import inspect
+import linecache
+import operator
 import re
+import sys
 import textwrap
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from types import CodeType, FrameType
 from typing import Any
 
 from ...errors import KernelError
@@ -35,6 +41,11 @@ class Written:
         self.first = 0
         with suppress(OSError, TypeError, SyntaxError):
             self.text, self.first = inspect.findsource(inspect.unwrap(function))
+        code = inspect.unwrap(function).__code__
+        if code.co_filename.startswith("<") and code.co_filename not in linecache.cache:
+            text = text_of_exec(code)
+            if text is not None:
+                self.text, self.first = text.splitlines(keepends=True), code.co_firstlineno - 1
 
     @cached_property
     def lines(self) -> Lines | None:
@@ -52,6 +63,30 @@ class Written:
         if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
             return None
         return lines, self.first + 1
+
+
+def text_of_exec(code: CodeType) -> str | None:
+    """The text of a function that exec() is just defining: a string that the caller of exec() holds, in a variable or
+    as a constant, and from which Python makes exactly these instructions. None if there is no such string.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != code.co_filename:
+        frame = frame.f_back
+    made, caller = (frame.f_code, frame.f_back) if frame is not None else (None, None)
+    future = functools.reduce(
+        operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+    )
+    for _ in range(3):  # exec() may stand in a helper that got the text from its caller
+        if caller is None:
+            return None
+        for value in (*caller.f_code.co_consts, *caller.f_locals.values()):
+            if isinstance(value, str) and code.co_name in value:
+                with suppress(SyntaxError, ValueError):
+                    flags = caller.f_code.co_flags & future
+                    if compile(value, code.co_filename, "exec", flags, dont_inherit=True) == made:
+                        return value
+        caller = caller.f_back
+    return None
 
 
 def read_lambda(function: Callable[..., Any], text: list[str]) -> Lines | None:
@@ -104,7 +139,8 @@ class FunctionSource:
         if lines is None:
             raise KernelError(
                 f"the source of {self.name!r} cannot be read: the emulator compiles a kernel from its text, so define "
-                "it in a file or in a notebook's cell"
+                "it in a file or in a notebook's cell; for a kernel made by exec(), keep the text in a variable of the "
+                "function that calls exec(), or put it into linecache.cache"
             )
         self.first_line = lines[1]
         self.text = textwrap.dedent("".join(lines[0]))

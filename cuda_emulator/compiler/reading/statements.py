@@ -49,6 +49,9 @@ def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
     if isinstance(node, ast.AugAssign):
         return assignments.augmented(normaliser, node)
     if isinstance(node, ast.If):
+        known = names.known_test(normaliser.source, node.test)
+        if known is not None:  # Numba drops the other branch, too, with the names that have no value there
+            return normaliser.statements(node.body if known else node.orelse)
         test = normaliser.expression(node.test)
         return [ast.If(test=test, body=normaliser.statements(node.body), orelse=normaliser.statements(node.orelse))]
     if isinstance(node, ast.For):

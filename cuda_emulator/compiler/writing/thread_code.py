@@ -45,6 +45,8 @@ class Variant:
     fastmath: let the compiler reorder floating-point operations: the kernel's own fastmath=True
     divergence: the reaction to a barrier that only a part of the threads reaches: "error" or "warn"
     trace: record an event for every access, condition and collective (trace_code.py), and refuse the same
+    negative: in check mode, "refused"; "read" where only reads may wrap, from another place if the status says so; or
+        "meant", where all do
     accesses_only: of a traced kernel, record accesses and barriers only, as the search for races needs them, and leave
         negative indices to the launch that follows it
     """
@@ -55,11 +57,12 @@ class Variant:
     divergence: str = "error"
     trace: bool = False
     accesses_only: bool = False
+    negative: str = "refused"
 
     @property
     def refuses_negative(self) -> bool:
         """Whether a computed negative index, which counts from the end, ends the launch."""
-        return self.check or (self.trace and not self.accesses_only)
+        return self.negative != "meant" and (self.check or (self.trace and not self.accesses_only))
 
     @property
     def refuses_unassigned(self) -> bool:
@@ -176,7 +179,9 @@ class ThreadCode(ast.NodeTransformer):
         """`_at(array.shape, index, ...)`, which checks the index. name: the learner's name of the array."""
         written = all(is_literal(part) for part in parts if is_negative(part))
         strict = self.variant.refuses_negative and not (written and any(map(is_negative, parts)))
-        function = "_at_strict" if strict else "_at"
+        reads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+        may_wrap = strict and reads and self.variant.negative == "read"
+        function = "_at_shifted" if may_wrap else "_at_strict" if strict else "_at"
         site = constant(self.sites.number(node, name, self.unit.source.filename))
         index = joined([as_call(part) if isinstance(part, ast.Slice) else part for part in parts])
         return call(function, self.shape_of(base), index, load("_status"), site, load("_block"), load("_thread"))

@@ -55,8 +55,6 @@ REFUSED_BY_NUMBA_CUDA_ALONE = {
 
 REFUSED_BY_THE_EMULATOR_ALONE = {
     "shape_name_assigned_again": "a local variable is a constant where it is assigned once",
-    "shared_name_assigned_again": "a shared array keeps its name; give the view another",
-    "slice_of_a_new_shared_array": "give the array a name, then take the slice",
     "flat_attribute": "index the array, or its ravel()",
     "vector_type": "use single numbers or an array",
     "for_else": "use a flag",

@@ -294,7 +294,6 @@ DECLARATIONS = [
     ("s = cuda.shared.array(4)", "cuda.shared.array needs a shape and a dtype"),
     ("s = t = cuda.shared.array(4, int32)", "cuda.shared.array(shape, dtype) must be assigned to one name"),
     ("x = cuda.shared.array(4, int32)[0]", "cuda.shared.array(shape, dtype) must be assigned to a name"),
-    ("s = cuda.shared.array(4, int32)\ns = cuda.shared.array(4, int32)  # here", "'s' is declared twice"),
     ("v = np.zeros(4)", "np.zeros makes an array, and a device has no memory to allocate while a kernel runs"),
     ("s = cuda.local.array(65537, np.float64)", "with 's' the local arrays take 524,296 bytes of every"),
 ]  # fmt: skip

@@ -1,0 +1,217 @@
+"""Code of other people's programs that numba-cuda takes, each in a kernel of its own."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba import float32, guvectorize, int32, vectorize
+
+from cuda_emulator import KernelError, KernelWarning, cuda, install, options, uninstall
+
+FLAG = False
+BOTH_MODES = pytest.mark.parametrize("mode", [{}, {"check": True}, {"step": True}], ids=["plain", "check", "step"])
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    install()
+    yield
+    uninstall()
+
+
+@cuda.jit
+def declared_in_both_branches(a):  # type: ignore[no-untyped-def]
+    if FLAG:
+        s = cuda.local.array((3, 3), float32)
+        s[2, 2] = 0
+    else:
+        s = cuda.local.array((1, 1), float32)
+    s[0, 0] = 1
+    a[cuda.grid(1)] = s[0, 0]
+
+
+@cuda.jit
+def declared_alike_in_both_branches(a):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    if i > 1:
+        s = cuda.local.array(3, float32)
+        s[0] = 1
+    else:
+        s = cuda.local.array(3, float32)
+        s[0] = 1
+    a[i] = s[0]
+
+
+@cuda.jit
+def takes_turns(a):  # type: ignore[no-untyped-def]
+    one = cuda.shared.array(4, float32)
+    other = cuda.shared.array(4, float32)
+    t = cuda.threadIdx.x
+    one[t] = a[t]
+    cuda.syncthreads()
+    for _ in range(3):
+        other[t] = one[(t + 1) % 4]
+        cuda.syncthreads()
+        one, other = other, one
+    a[t] = one[t] * 0 + 1
+
+
+@BOTH_MODES
+@pytest.mark.parametrize(
+    "kernel", [declared_in_both_branches, declared_alike_in_both_branches, takes_turns], ids=lambda each: each.__name__
+)
+def test_an_array_may_be_declared_in_each_branch_and_take_turns(kernel: Any, mode: dict[str, bool]) -> None:
+    a = np.zeros(4, np.float32)
+    with options(**mode):
+        kernel[1, 4](a)
+    assert a.tolist() == [1, 1, 1, 1]
+
+
+def test_a_race_between_arrays_that_take_turns_is_found() -> None:
+    @cuda.jit
+    def no_barrier(a):  # type: ignore[no-untyped-def]
+        one = cuda.shared.array(4, float32)
+        other = cuda.shared.array(4, float32)
+        t = cuda.threadIdx.x
+        one[t] = a[t]
+        one, other = other, one
+        a[t] = other[(t + 1) % 4]
+
+    with options(check=True), pytest.raises(KernelError, match="race on"):
+        no_barrier[1, 4](np.zeros(4, np.float32))
+
+
+def made(operation: Any, flag: bool) -> Any:
+    if flag:
+        number = 3
+
+    @cuda.jit
+    def kernel(a):  # type: ignore[no-untyped-def]
+        if flag:
+            a[0] = number
+        if operation is not None:
+            operation(a)
+        a[2] = 5 if operation != None else 4  # noqa: E711 - as the program has it
+
+    return kernel
+
+
+@BOTH_MODES
+def test_a_branch_on_a_captured_constant_is_pruned(mode: dict[str, bool]) -> None:
+    @cuda.jit(device=True)
+    def one(a):  # type: ignore[no-untyped-def]
+        a[1] = 1
+
+    results = []
+    for operation in (None, cuda.jit(device=True)(one)):
+        a = np.zeros(3)
+        with options(**mode):
+            made(operation, False)[1, 1, None](a)
+        results.append(a.tolist())
+    assert results == [[0, 0, 4], [0, 1, 5]]
+
+
+def test_dynamic_shared_memory_is_divided_by_slices() -> None:
+    @cuda.jit
+    def divided(x):  # type: ignore[no-untyped-def]
+        f = cuda.shared.array(0, float32)
+        i = cuda.shared.array(0, int32)[1:]
+        f[0] = 3.5
+        i[0] = 1
+        x[0] = f[0]
+        x[1] = i[0]
+
+    x = np.zeros(2)
+    with options(check=True):
+        divided[1, 1, 0, 8](x)
+    assert x.tolist() == [3.5, 1]
+
+
+def test_dynamic_arrays_of_two_types_that_overlap_get_a_word_under_check() -> None:
+    @cuda.jit
+    def overlapping(x):  # type: ignore[no-untyped-def]
+        f = cuda.shared.array(0, float32)
+        i = cuda.shared.array(0, int32)
+        f[0] = 3.5
+        x[0] = f[0]
+        i[0] = 1
+        x[1] = i[0]
+
+    with options(check=True), pytest.warns(KernelWarning, match="'i' and 'f' are the same dynamic shared memory"):
+        overlapping[1, 1, 0, 8](np.zeros(2))
+
+
+def test_a_kernel_made_by_exec_is_found_in_the_string_of_its_caller() -> None:
+    text = "@cuda.jit\ndef made_by_exec(a):\n    a[cuda.grid(1)] = 1\n"
+    names: dict[str, Any] = {"cuda": cuda}
+    exec(text, names)
+    a = np.zeros(2)
+    names["made_by_exec"][1, 2](a)
+    assert a.tolist() == [1, 1]
+    exec("".join(["@cuda.jit\ndef ", "without_a_string(a):\n    a[0] = 1\n"]), names)
+    with pytest.raises(KernelError, match=r"made by exec\(\), keep the text in a variable of the function that calls"):
+        names["without_a_string"][1, 1](a)
+
+
+def test_vectorize_and_guvectorize_with_target_cuda(installed: None) -> None:
+    @vectorize(["float64(float64, float64)", "int32(int32, int32)"], target="cuda")
+    def square_and_four(a, b):  # type: ignore[no-untyped-def]
+        return a * a + b * 4
+
+    assert square_and_four(np.arange(3.0), np.array([0.0, 1, 3])).tolist() == [0, 5, 16]
+    device = square_and_four(cuda.to_device(np.ones((2, 2), np.int32)), np.int32(1))
+    assert device.copy_to_host().tolist() == [[5, 5], [5, 5]]
+    with pytest.raises(TypeError, match="square_and_four takes 2 arguments, got 1"):
+        square_and_four(1.0)
+    with pytest.raises(TypeError, match=r"square_and_four: no signature takes \(complex128, float64\)"):
+        square_and_four(1j, 1.0)
+
+    @guvectorize(["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda")
+    def product(a, b, c):  # type: ignore[no-untyped-def]
+        for i in range(c.shape[0]):
+            for j in range(c.shape[1]):
+                total = float32(0)
+                for k in range(a.shape[1]):
+                    total += a[i, k] * b[k, j]
+                c[i, j] = total
+
+    a, b = np.ones((5, 2, 3), np.float32), np.full((3, 4), 2, np.float32)
+    assert np.array_equal(product(a, b), a @ b)
+    with pytest.raises(ValueError, match="product: n is 3 in one argument, 4 in another"):
+        product(a, b.T)
+
+
+def test_modules_that_programs_ask_for_are_there(installed: None) -> None:
+    driver = importlib.import_module("numba.cuda.cudadrv.driver")
+    assert numba.cuda.cudadrv.driver.CudaAPIError is driver.CudaAPIError
+    testing = importlib.import_module("numba.cuda.testing")
+    assert testing.skip_on_cudasim("only on a GPU")(made) is made  # NUMBA_ENABLE_CUDASIM is not set
+    assert find_spec("numba_cuda_mlir") is not None
+    assert find_spec("numba.cuda") is not None
+    with pytest.raises(AttributeError, match=r"the emulator's numba.cuda.cudadrv has no 'nothing'"):
+        _ = numba.cuda.cudadrv.nothing
+
+
+def test_an_array_goes_through_the_array_interface_and_other_memory_is_refused() -> None:
+    device = cuda.to_device(np.arange(4.0))
+
+    class Foreign:
+        __cuda_array_interface__ = device[1:].__cuda_array_interface__
+
+    @cuda.jit
+    def add_one(a):  # type: ignore[no-untyped-def]
+        a[cuda.grid(1)] += 1
+
+    add_one[1, 3](Foreign())
+    assert device.copy_to_host().tolist() == [0, 2, 3, 4]
+    assert cuda.as_cuda_array(Foreign()).copy_to_host().tolist() == [2, 3, 4]
+    host = np.zeros(3)
+    Foreign.__cuda_array_interface__ = {**Foreign.__cuda_array_interface__, "data": (host.ctypes.data, False)}
+    with pytest.raises(TypeError, match="as_cuda_array: expected an array of the emulated device, got the address 0x"):
+        cuda.as_cuda_array(Foreign())
