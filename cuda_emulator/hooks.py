@@ -131,10 +131,10 @@ def register_progress(function: Progress | None) -> Progress | None:
     return before
 
 
-def progress(what: str, done: int = 0, total: int = 0) -> None:
+def progress(activity: str, done: int = 0, total: int = 0) -> None:
     """Tell the registered function, if there is one."""
     if _progress is not None:
-        _progress(what, done, total)
+        _progress(activity, done, total)
 
 
 def find_profiler() -> Profiler | None:

@@ -54,9 +54,9 @@ from .stepping.step_warps import WARP, members
 from .trace import Trace
 from .walking.history import Touch
 from .walking.interleaving import NoRace, Race, find_race
-from .walking.launched import Launched
 from .walking.record import Access, ArrayInfo, Step, Walk
 from .walking.walk import Block, walk_block
+from .walking.walked_launch import Launched
 
 __all__ = [
     "BARRIERS",

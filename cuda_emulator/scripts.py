@@ -222,7 +222,7 @@ def reader_has_gone() -> bool:
 
 
 def with_lines_as_notes(error: KernelError) -> ValueError:
-    """The same error with only its first line as message; the kernel's lines are notes, which are printed unchanged."""
+    """A ValueError with the first line of a kernel's error; the other lines are notes, which are printed unchanged."""
     first, *rest = str(error).splitlines() or [""]
     told = ValueError(first)
     for note in (*rest, *getattr(error, "__notes__", ())):

@@ -65,35 +65,35 @@ def check(
     tell: called with what is checked next, and the share that is done, from 0 to 1
     Raises ValueError if nothing can be checked.
     """
-    found = Findings(reference.name, [], {}, dict(left_out))
+    findings = Findings(reference.name, [], {}, dict(left_out))
     dtypes = DTYPES if settings.dtype is None else (settings.dtype,)
     for stage in stages:
         for dtype in dtypes:
             if reason := _why_not(stage, dtype, settings):
-                found.left_out[f"{stage.name} in {dtype}"] = reason
+                findings.left_out[f"{stage.name} in {dtype}"] = reason
     gradients = [GRADIENTS] if settings.dtype in (None, "float64") else []
     work = {
-        stage.name: [part for part in (*dtypes, *gradients) if f"{stage.name} in {part}" not in found.left_out]
+        stage.name: [part for part in (*dtypes, *gradients) if f"{stage.name} in {part}" not in findings.left_out]
         for stage in stages
     }
     clock = _Clock(tell, stages, work, reference.name)
     for stage in stages:
         for dtype in [part for part in work[stage.name] if part != GRADIENTS]:
             level = clock.of(stage, dtype)
-            found.reports.append(
+            findings.reports.append(
                 check_stage(stage, reference, dtype, full=settings.full, seed=settings.seed, on_level=level)
             )
         if settings.dtype in (None, "float64"):
             begin = clock.of(stage, GRADIENTS)
             begin(GRADIENTS, 0.0)
-            checks = found.gradients[stage.name] = []
+            checks = findings.gradients[stage.name] = []
             for one in gradient_checks(stage, settings.seed):
                 checks.append(one)
                 begin(GRADIENTS, len(checks) / COUNT)
-    if not found.reports:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
+    if not findings.reports:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in findings.left_out.items())
         raise ValueError(f"there is nothing to check: {reasons}")
-    return found
+    return findings
 
 
 class _Clock:
@@ -141,17 +141,17 @@ def _why_not(stage: Stage, dtype: str, settings: Settings) -> str:
     return ""
 
 
-def failure_report(found: Findings) -> str:
+def failure_report(findings: Findings) -> str:
     """The failures as text: for each stage its first divergence and other failed ops, and its worst gradient."""
     lines = []
-    for report in found.reports:
+    for report in findings.reports:
         if report.first_divergence is not None:
             lines.append(f"{report.stage} disagrees with {report.reference} in {report.dtype}. First divergence:")
             lines.append(f"  {report.first_divergence}")
             others = [op for op in report.failed_ops if op != report.first_divergence.op]
             if others:
                 lines.append(f"  also off, perhaps because of it: {', '.join(others)}")
-    for stage, checks in found.gradients.items():
+    for stage, checks in findings.gradients.items():
         wrong = [c for c in checks if not c.ok]
         if wrong:
             lines.append(f"{stage}: {len(wrong)} of {len(checks)} networks have a wrong gradient, or too many kinks:")
@@ -159,11 +159,11 @@ def failure_report(found: Findings) -> str:
     return "\n".join(lines)
 
 
-def document(found: Findings) -> dict[str, Any]:
+def document(findings: Findings) -> dict[str, Any]:
     """The findings as values for JSON."""
     return {
-        "ok": found.ok,
-        "reference": found.reference,
+        "ok": findings.ok,
+        "reference": findings.reference,
         "equivalence": [
             {
                 "stage": report.stage,
@@ -176,10 +176,10 @@ def document(found: Findings) -> dict[str, Any]:
                 "first_divergence": _entry(report.first_divergence),
                 "failed_ops": report.failed_ops,
             }
-            for report in found.reports
+            for report in findings.reports
         ],
-        "gradients": {name: [asdict(c) | {"ok": c.ok} for c in checks] for name, checks in found.gradients.items()},
-        "left_out": found.left_out,
+        "gradients": {name: [asdict(c) | {"ok": c.ok} for c in checks] for name, checks in findings.gradients.items()},
+        "left_out": findings.left_out,
     }
 
 

@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     arguments: those after the program's name; sys.argv's where None
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    command_line = list(sys.argv[1:] if arguments is None else arguments)
     own_packages.leave_working_folder()
-    if given[:1] == ["doctor"]:
+    if command_line[:1] == ["doctor"]:
         own_packages.put_first()
     elif wrong := own_packages.hidden():
         print(f"error: {wrong}. See: groundup doctor", file=sys.stderr)
@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cli.fail(
             f"groundup's commands read files of its own, but it lies in an archive, {ARCHIVE}; unpack or install it"
         )
-    cli.program(given)  # imports the command that is asked for
+    cli.program(command_line)  # imports the command that is asked for
     with processes.ending_with_us():
-        _run(given, heard, before)
+        _run(command_line, heard, before)
 
 
 def _run(given: list[str], heard: bool, before: Any) -> None:

@@ -111,7 +111,7 @@ class LiveView:
         self._is_stack = network.architecture.as_mlp() is not None
         # The parameters come in pairs, weights and bias or gamma and beta; those of batch normalisation are not shown.
         first_of_pairs = network.architecture.parameters()[::2]
-        self._shown = {i: each for i, each in enumerate(first_of_pairs) if each.fan_in}
+        self._shown = {i: parameter for i, parameter in enumerate(first_of_pairs) if parameter.fan_in}
         # The view is drawn between two steps: a thread that draws it would take time from the training.
         self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
         self._losses: deque[float] = deque()

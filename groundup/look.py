@@ -53,23 +53,23 @@ def look(
     folder = results_folder(out or _own_folder(checkpoint.path.parent))
     records = _records(checkpoint.path.parent / METRICS)
     learned = as_learned(checkpoint, data)
-    found = findings(checkpoint, data, records, count, learned)
+    results = findings(checkpoint, data, records, count, learned)
     stage = load_stage("numpy")
     loss, _, _ = evaluate(stage, build_network(stage, checkpoint), learned.test)
-    files = save_all(found, folder) if png else [folder / PAGE]
-    document = _document(checkpoint, found, loss, folder, files)
+    files = save_all(results, folder) if png else [folder / PAGE]
+    document = _document(checkpoint, results, loss, folder, files)
     if not png:
-        write_page(document, found, folder / PAGE)
-    return document, found
+        write_page(document, results, folder / PAGE)
+    return document, results
 
 
-def write_page(document: Mapping[str, Any], found: Findings, path: Path) -> None:
+def write_page(document: Mapping[str, Any], results: Findings, path: Path) -> None:
     """One page with what `lines` says and every figure. It needs no network and no other file."""
-    first, *rest = lines(document, found)[:-1]
+    first, *rest = lines(document, results)[:-1]
     head = tag("header", tag("h1", "What has the network learned?"), tag("p", first, class_="quiet"))
     told = tag("ul", *(tag("li", line) for line in rest))
-    body = tag("main", head, told, figures(charts(found)))
-    write_atomically(path, page.document(f"groundup look: {found.network}", body).encode())
+    body = tag("main", head, told, figures(charts(results)))
+    write_atomically(path, page.document(f"groundup look: {results.network}", body).encode())
 
 
 def _own_folder(run: Path) -> Path:
@@ -129,7 +129,7 @@ def _layered_findings(
     records: list[EpochRecord],
     count: int,
 ) -> Findings:
-    """The same for a convolutional network. test: the test images as the network learned from them."""
+    """What the figures show of a convolutional network. test: the test images as the network learned from them."""
     architecture = checkpoint.architecture
     network = Layered(checkpoint, architecture)
     answers = beliefs(checkpoint, test.x)
@@ -198,27 +198,27 @@ def _how_long(checkpoint: Checkpoint) -> str:
     return " and ".join(parts) or "no epoch"
 
 
-def _document(checkpoint: Checkpoint, found: Findings, loss: float, folder: Path, files: list[Path]) -> dict[str, Any]:
+def _document(checkpoint: Checkpoint, facts: Findings, loss: float, folder: Path, files: list[Path]) -> dict[str, Any]:
     return {
         "checkpoint": str(checkpoint.path),
         "stage": checkpoint.stage,
-        "network": found.network,
-        "trained": found.trained,
-        "dataset": found.dataset,
-        "test_images": found.tested,
-        "test_accuracy": found.right / found.tested,
+        "network": facts.network,
+        "trained": facts.trained,
+        "dataset": facts.dataset,
+        "test_images": facts.tested,
+        "test_accuracy": facts.right / facts.tested,
         "test_loss": loss,
-        "classes": list(found.names),
-        "confusion": found.confusion.tolist(),
+        "classes": list(facts.names),
+        "confusion": facts.confusion.tolist(),
         "by_class": [
             {"class": name, "images": int(row.sum()), "right": int(row[label])}
-            for label, (name, row) in enumerate(zip(found.names, found.confusion, strict=True))
+            for label, (name, row) in enumerate(zip(facts.names, facts.confusion, strict=True))
         ],
-        "dead_units": [{"units": len(each), "dead": int(np.sum(each == 0))} for each in found.activity],
+        "dead_units": [{"units": len(layer), "dead": int(np.sum(layer == 0))} for layer in facts.activity],
         "most_wrong": [
             {"image": int(image), "label": int(label), "predicted": int(predicted), "confidence": float(confidence)}
             for image, label, predicted, confidence in zip(
-                found.wrong, found.labels, found.predictions, found.confidence, strict=True
+                facts.wrong, facts.labels, facts.predictions, facts.confidence, strict=True
             )
         ],
         "folder": str(folder),
@@ -231,18 +231,18 @@ def _right(of_class: Mapping[str, Any]) -> str:
     return f"{of_class['right']} of {of_class['images']}" if of_class["images"] else "no test image"
 
 
-def lines(document: Mapping[str, Any], found: Findings) -> list[str]:
+def lines(document: Mapping[str, Any], facts: Findings) -> list[str]:
     """The document as lines of text."""
-    names = found.names
+    names = facts.names
     lines = [
-        f"{found.network}, {found.trained} ({document['checkpoint']})",
+        f"{facts.network}, {facts.trained} ({document['checkpoint']})",
         f"test accuracy {percent(document['test_accuracy'])}, loss {document['test_loss']:.4f}: "
-        f"{found.tested - found.right:,} of {found.tested:,} images wrong",
+        f"{facts.tested - facts.right:,} of {facts.tested:,} images wrong",
     ]
-    classes = [f"{each['class']} {_right(each)}" for each in document["by_class"]]
+    classes = [f"{entry['class']} {_right(entry)}" for entry in document["by_class"]]
     lines.append(f"right, class by class: {', '.join(classes)}")
     pairs = [
-        f"{names[row]} taken for {names[column]} ({number})" for row, column, number in confused(found.confusion, 3)
+        f"{names[row]} taken for {names[column]} ({number})" for row, column, number in confused(facts.confusion, 3)
     ]
     if pairs:
         first = document["most_wrong"][0]
@@ -251,7 +251,7 @@ def lines(document: Mapping[str, Any], found: Findings) -> list[str]:
             f"surest mistake: test image {first['image']}, {names[first['label']]} taken for "
             f"{names[first['predicted']]} with {100 * first['confidence']:.2f} %",
         ]
-    layers = [f"layer {i}: {each['dead']} of {each['units']}" for i, each in enumerate(document["dead_units"], start=1)]
+    layers = [f"layer {i}: {row['dead']} of {row['units']}" for i, row in enumerate(document["dead_units"], start=1)]
     if layers:
         lines.append(f"dead units, {', '.join(layers)}")
     if document["files"] == [PAGE]:

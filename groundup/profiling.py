@@ -29,9 +29,9 @@ from shared.machine.results import write_json
 from shared.names import DTYPES
 from shared.profile import worker
 from shared.profile.document import Results, as_document
-from shared.profile.found import Profile
 from shared.profile.measure import Effort
 from shared.profile.roofs import Roofs
+from shared.profile.step_profile import Profile
 from shared.profile.trace import trace
 from shared.terminal import TextConsole, attempt
 
@@ -95,13 +95,13 @@ class Settings:
         return (SIDE * SIDE, *hidden, CLASSES)
 
     def case(self, stage: Stage) -> Case:
-        """What this stage is measured on."""
+        """The network and the batch on which a stage is measured."""
         first = stage.number == 1
         batch = self.batch or (FIRST_FLOOR_BATCH if first and self.model else BATCH)
         return Case(self.layer_sizes(), batch, "float64" if first else self.dtype, self.model or "")
 
     def effort(self) -> Effort:
-        """How many rounds."""
+        """The number of rounds."""
         return Effort() if self.repeat is None else Effort(self.repeat, A_DAY)
 
 
@@ -200,13 +200,13 @@ class _Bar:
     def __exit__(self, *exception: object) -> None:
         self._progress.stop()
 
-    def begin(self, what: str) -> None:
-        """Another part begins."""
-        self._progress.update(self._task, description=what, completed=float(self._begun), refresh=True)
+    def begin(self, activity: str) -> None:
+        """Begin the next part of the bar."""
+        self._progress.update(self._task, description=activity, completed=float(self._begun), refresh=True)
         self._begun += 1
 
     def done(self, share: float) -> None:
-        """So much of the part is done."""
+        """Move the bar. share: of the part that is done, from 0 to 1"""
         if time.monotonic() - self._drawn_at > REDRAW_EVERY:
             self._drawn_at = time.monotonic()
             self._progress.update(self._task, completed=self._begun - 1 + share, refresh=True)

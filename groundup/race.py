@@ -78,19 +78,19 @@ OF_MODEL: dict[str, Any] = {
 one image with LeNet-5, so all stages train on a part of the images."""
 
 
-def settings_of(given: Mapping[str, Any]) -> Settings:
+def settings_of(options: Mapping[str, Any]) -> Settings:
     """The settings of a race: those given, and for all others the defaults, which a model has of its own.
 
     Raises ValueError for an unknown model, for a hidden size beside a model, and as Settings does.
     """
-    model = given.get("model")
+    model = options.get("model")
     if model is None:
-        return Settings(**given)
+        return Settings(**options)
     if model not in NAMED:
         raise ValueError(f"unknown model {model!r}; choose one of {', '.join(NAMED)}")
-    if "hidden" in given:
+    if "hidden" in options:
         raise ValueError(f"--hidden is for a stack of dense layers; --model {model} has its own: choose one of them")
-    return Settings(**{**OF_MODEL, **given})
+    return Settings(**{**OF_MODEL, **options})
 
 
 @dataclass(frozen=True)

@@ -63,19 +63,19 @@ class RaceBar:
 
         return advance
 
-    def compiling(self, what: str, done: int = 0, total: int = 0) -> None:
+    def compiling(self, activity: str, done: int = 0, total: int = 0) -> None:
         """Told by the emulator what it compiles, before the first step of a stage: its first time takes longest."""
-        if not what.startswith("compiling"):
+        if not activity.startswith("compiling"):
             return
         task, count, begin = self._compiling
         self._compiling = task, count + 1, begin
-        numbers = f"{what}, kernel {count + 1}"
+        numbers = f"{activity}, kernel {count + 1}"
         if count < self._kernels:
             numbers += f": {left(count / self._kernels, time.monotonic() - begin)}"
         self._progress.update(task, numbers=numbers)
         self._progress.refresh()
 
-    def say(self, what: str, how_long: str) -> None:
+    def say(self, activity: str, how_long: str) -> None:
         """A new line for work of which no steps are counted."""
-        self._progress.add_task(what, total=None, numbers=how_long)
+        self._progress.add_task(activity, total=None, numbers=how_long)
         self._progress.refresh()

@@ -39,13 +39,13 @@ def results_of(document: Mapping[str, Any], path: str) -> Results:
         raise ValueError(f"{path} is no results file of `groundup race`: expected kind {KIND!r}, got {got}")
     if wrong := fault(document, schema()) or environment_fault(document["environment"]):
         raise ValueError(f"{path}: {wrong}")
-    for at, each in enumerate(document["stages"]):
-        if not each["epochs"]:
+    for at, stage in enumerate(document["stages"]):
+        if not stage["epochs"]:
             raise ValueError(f"{path}: stages[{at}].epochs: expected at least one epoch, got []")
-    ladders = [row_of(each, f"{path}: ladders[{at}]") for at, each in enumerate(document["ladders"])]
+    ladders = [row_of(row, f"{path}: ladders[{at}]") for at, row in enumerate(document["ladders"])]
     return Results(
-        rows=[*ladders, *(_epoch(each, document) for each in document["stages"])],
-        curves=[_curve(each, document) for each in document["stages"]],
+        rows=[*ladders, *(_epoch(stage, document) for stage in document["stages"])],
+        curves=[_curve(stage, document) for stage in document["stages"]],
         environment=document["environment"],
         unavailable=document["unavailable"],
         command=KIND,

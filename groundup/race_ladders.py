@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from shared.bench.kinds.ladders import ladder_rows
 from shared.bench.measuring import children
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.turns import Effort
 from shared.contract import Stage, load_stage
 from shared.machine.results import as_json_line
 
@@ -34,7 +34,7 @@ def measured(stages: Sequence[Stage], size: int) -> list[BenchRow]:
 
 
 def on_one_thread(stages: Sequence[Stage], size: int) -> list[BenchRow]:
-    """The same where another program computes, too.
+    """The rows of these stages on one thread, for a machine on which another program computes, too.
 
     A library with a thread on every core then waits for whole time slices of the scheduler: beside a library that takes
     a hundred times as long as on an idle machine, every rung of the chart would be faster than the library.

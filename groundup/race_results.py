@@ -21,7 +21,7 @@ SCHEMA = 1
 def results(
     settings: Settings,
     laps: Sequence[Lap],
-    found: Mapping[str, Agreement],
+    agreements: Mapping[str, Agreement],
     unavailable: Mapping[str, str],
     rows: Sequence[BenchRow],
     facts: Mapping[str, Any],
@@ -37,7 +37,7 @@ def results(
         "environment": dict(facts),
         "settings": asdict(settings),
         "network": list(laps[0].network.layer_sizes),
-        "agree": all(agreement.ok for agreement in found.values()),
+        "agree": all(agreement.ok for agreement in agreements.values()),
         "reference": laps[0].stage.name,
         "stages": [
             {
@@ -50,8 +50,8 @@ def results(
                 "samples_per_second": lap.samples_per_second,
                 "warm_up_seconds": lap.warm_up,
                 "speed": first / lap.seconds_per_epoch,
-                "other_predictions": found[lap.stage.name].other_predictions,
-                "worst": asdict(found[lap.stage.name].worst) | {"text": str(found[lap.stage.name].worst)},
+                "other_predictions": agreements[lap.stage.name].other_predictions,
+                "worst": asdict(agreements[lap.stage.name].worst) | {"text": str(agreements[lap.stage.name].worst)},
                 "epochs": [asdict(record) for record in lap.epochs],
             }
             for lap in laps

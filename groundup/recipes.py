@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.architectures import Architecture, named
-from shared.data.door import Form
+from shared.data.accepted_data import Form
 
 RECIPES: dict[str, dict[str, Any]] = {
     "lenet5": {
@@ -48,21 +48,21 @@ OF_OPTIMIZER = ("learning_rate", "momentum")
 """Settings of a recipe that make sense with its own optimizer only."""
 
 
-def recipe(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def recipe(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a model's recipe, but for the optimizer's where another optimizer is given.
 
     A model has its own layers, so hidden and activation are None.
-    Raises ValueError for an unknown model, and if `given` has hidden sizes or an activation.
+    Raises ValueError for an unknown model, and if `options` has hidden sizes or an activation.
     """
     if model not in RECIPES:
         raise ValueError(f"unknown model {model!r}; choose one of {', '.join(RECIPES)}")
     for name in ("hidden", "activation"):
-        if name in given:
+        if name in options:
             raise ValueError(
                 f"--{name} is for a stack of dense layers; --model {model} has its own: choose one of them"
             )
     chosen = dict(RECIPES[model])
-    if str(given.get("optimizer", chosen["optimizer"])).lower() != chosen["optimizer"]:
+    if str(options.get("optimizer", chosen["optimizer"])).lower() != chosen["optimizer"]:
         chosen = {name: value for name, value in chosen.items() if name not in OF_OPTIMIZER}
     return {"hidden": None, "activation": None, **chosen}
 

@@ -18,8 +18,8 @@ from pathlib import PurePath
 from typing import Any
 
 from shared.architectures import named
+from shared.data.accepted_data import NOTE
 from shared.data.datasets import DATASETS, FORMS, Form
-from shared.data.door import NOTE
 from shared.data.normalisation import Normalisation
 from shared.layers import AveragePool, MaxPool, shortened
 from shared.machine.strict_json import is_count, is_number
@@ -30,8 +30,8 @@ MOST_OUTPUTS = 2**22
 """Numbers that all layers together give for one image: ten times those of residual_cnn, the largest known network."""
 
 MOST_OPERATIONS = 2**28
-"""The same for the multiply-adds of its convolutions and dense layers, and the numbers that its pools look at: NumPy
-takes up to minutes for those of a thousand images."""
+"""Multiply-adds of convolutions and dense layers for one image, and numbers that pools look at: NumPy takes up to
+minutes for those of a thousand images."""
 
 
 MOST_UNITS = 100_000
@@ -87,9 +87,9 @@ def train_notes(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> dict[str, A
     if notes["model"] is None and stack is not None and len(stack.sizes) > 2:  # else there is nothing to follow a layer
         same |= {"activation": stack.activation, "dropout": stack.dropout}
     for name, own in same.items():
-        told = notes[name].lower() if name == "optimizer" else notes[name]
-        if told != own:
-            raise _wrong(checkpoint, name, f"it is {shortened(told)}, but its network has {shortened(own)}")
+        value = notes[name].lower() if name == "optimizer" else notes[name]
+        if value != own:
+            raise _wrong(checkpoint, name, f"it is {shortened(value)}, but its network has {shortened(own)}")
     _check_network(checkpoint, notes)
     return {**notes, "download": False}
 

@@ -19,9 +19,9 @@ from groundup.recipes import fitted, recipe
 from groundup.run_notes import SETTINGS, check_same_form, train_notes
 from shared import contract
 from shared.architectures import mlp
+from shared.data.accepted_data import NOTE as FORM
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import DATASETS, Dataset, Form, check_apart, load_dataset
-from shared.data.door import NOTE as FORM
 from shared.data.normalisation import NOTE, Normalisation
 from shared.names import ACTIVATIONS, check_name
 from shared.training import loop
@@ -236,23 +236,23 @@ def with_background(settings: TrainingSettings, normalisation: Normalisation, da
     return replace(settings, augmentation=replace(settings.augmentation, background=black))
 
 
-def new_settings(stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def new_settings(stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of a stage, by its full name, or of a model, with the given settings in place of theirs.
 
     Raises ValueError for an unknown model, and for settings that a model does not have.
     """
     first = stage == contract.STAGES[0]
-    if given.get("data_dir") is not None and given.get("dataset", DEFAULTS["dataset"]) not in DATASETS:
+    if options.get("data_dir") is not None and options.get("dataset", DEFAULTS["dataset"]) not in DATASETS:
         raise ValueError(
             "--data-dir is for the full sets that --dataset knows by name; name your own set's place there"
         )
-    if given.get("model") is not None:
-        of_model = recipe(given["model"], given)
-        return {**DEFAULTS, **of_model, **(STAGE1_MODEL_DEFAULTS if first else {}), **given}
-    return {**DEFAULTS, **(STAGE1_DEFAULTS if first else {}), **given}
+    if options.get("model") is not None:
+        of_model = recipe(options["model"], options)
+        return {**DEFAULTS, **of_model, **(STAGE1_MODEL_DEFAULTS if first else {}), **options}
+    return {**DEFAULTS, **(STAGE1_DEFAULTS if first else {}), **options}
 
 
-def resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+def resumed_settings(folder: Path, options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the run in folder, with the given ones in place of theirs.
 
     The normalisation of its data is among them under NOTE, if there is one, and the form of the user's own under FORM.
@@ -268,14 +268,14 @@ def resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         Training.of(saved, folder, resume=True, overwrite=False)
     except ValueError as error:
         raise CheckpointError(f"{folder / LAST} holds settings that groundup train does not write: {error}") from error
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in CHANGEABLE and value != saved[name]:
             option = "--" + name.replace("_", "-")
             raise CheckpointError(
                 f"cannot resume {folder}: its {option} is {saved[name]}, not {value}; leave {option} out, "
                 "or start a new run in another folder"
             )
-    return {**saved, **given}
+    return {**saved, **options}
 
 
 def hidden_sizes(text: str) -> list[int]:

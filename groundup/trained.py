@@ -27,7 +27,7 @@ AT_A_TIME = 1000
 """Images in one forward pass of dense layers; this bounds the memory."""
 
 LAYERED_AT_A_TIME = 100
-"""The same for other networks, whose images grow to many channels on their way."""
+"""Images in one forward pass of other networks, in which an image grows to many channels."""
 
 
 def open_checkpoint(run: Path) -> Checkpoint:
@@ -83,12 +83,12 @@ def as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:
 
 
 def beliefs(
-    checkpoint: Checkpoint, x: np.ndarray, stage: str = "numpy", told: Callable[[int], None] | None = None
+    checkpoint: Checkpoint, x: np.ndarray, stage: str = "numpy", on_progress: Callable[[int], None] | None = None
 ) -> np.ndarray:
     """The probabilities (n, classes) that the checkpoint's network gives x (n, features), as it learned from them.
 
     The formulas of groundup/inside.py answer for a stack of dense layers. Any other network is built on `stage`.
-    told: called after each part with the number of images that are done
+    on_progress: called after each part with the number of images that are done
     """
     if stack := checkpoint.architecture.as_mlp():
         parameters, size = checkpoint.parameters, AT_A_TIME
@@ -103,12 +103,12 @@ def beliefs(
             outputs = network.forward(floor.arrays.asarray(part.astype(checkpoint.dtype), checkpoint.dtype))
             return np.array(floor.arrays.to_host(outputs))
 
-    found = []
+    parts = []
     for start, part in _parts(x, size):
-        found.append(inside.probabilities(scores(part)))
-        if told is not None:
-            told(start + len(part))
-    return np.concatenate(found)
+        parts.append(inside.probabilities(scores(part)))
+        if on_progress is not None:
+            on_progress(start + len(part))
+    return np.concatenate(parts)
 
 
 def _parts(x: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:

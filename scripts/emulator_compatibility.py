@@ -370,7 +370,7 @@ import numpy as np
 from numba import cuda, float32
 TPB, block_size, threads_per_block, ArrayLike = 16, (16, 16), 256, object
 {body}
-from cuda_emulator.lens.given import arguments_from
+from cuda_emulator.lens.arguments_from_text import arguments_from
 kernel = {named}
 arguments = arguments_from({kernel["arguments"]!r}, kernel.parameters, "kernel")
 kernel[({kernel["grid"]}), ({kernel["block"]})](*arguments)

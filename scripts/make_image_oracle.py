@@ -92,7 +92,7 @@ def pools(generator: torch.Generator) -> dict[str, torch.Tensor]:
 
 def batch_norms(generator: torch.Generator) -> dict[str, torch.Tensor]:
     """UPDATES training steps, each with its batch, output, running statistics and gradients; then an evaluation."""
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for case, about in BATCH_NORMS.items():
         channels = about["x"][1]
         gamma, beta = normal(generator, channels), normal(generator, channels)
@@ -114,8 +114,8 @@ def batch_norms(generator: torch.Generator) -> dict[str, torch.Tensor]:
                 steps.setdefault(name, []).append(array)
         arrays = {"x": x, "gamma": gamma, "beta": beta, "grad_output": grad_output}
         arrays |= {name: torch.stack(of_steps) for name, of_steps in steps.items()}
-        found |= {f"batch_norm/{case}/{name}": array for name, array in arrays.items()}
-    return found
+        tensors |= {f"batch_norm/{case}/{name}": array for name, array in arrays.items()}
+    return tensors
 
 
 def main(path: Path) -> None:

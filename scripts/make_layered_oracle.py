@@ -63,19 +63,19 @@ def main():
     arrays = {}
 
     def parameters(module):
-        found = []
+        copies = []
         for parameter in module.parameters():
             values = parameter.detach().numpy()
-            found.append(values.T.copy() if values.ndim == 2 else values.copy())  # our dense weights are transposed
-        return found
+            copies.append(values.T.copy() if values.ndim == 2 else values.copy())  # our dense weights are transposed
+        return copies
 
     def running(module):
         normal = [m for m in module.modules() if isinstance(m, nn.BatchNorm1d | nn.BatchNorm2d)]
         return [values.numpy().copy() for m in normal for values in (m.running_mean, m.running_var)]
 
     def keep(name, values):
-        for i, each in enumerate(values):
-            arrays[f"{name}.{i}"] = each
+        for i, value in enumerate(values):
+            arrays[f"{name}.{i}"] = value
 
     keep("before", parameters(network))
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)

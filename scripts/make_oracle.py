@@ -240,9 +240,9 @@ def networks(generator: torch.Generator) -> dict[str, torch.Tensor]:
     masks = [2.0 * mask.double() for mask in kept]  # rate 0.5: 0 or 1 / (1 - 0.5)
     answers_for = {"mean_squared_error": "numbers", "sigmoid_cross_entropy": "probabilities"}
 
-    found = {"networks/start": flat(start), "networks/x": x}
-    found |= {f"networks/{name}": values for name, values in answers.items()}
-    found |= {f"networks/mask_{i}": mask for i, mask in enumerate(masks)}
+    tensors = {"networks/start": flat(start), "networks/x": x}
+    tensors |= {f"networks/{name}": values for name, values in answers.items()}
+    tensors |= {f"networks/mask_{i}": mask for i, mask in enumerate(masks)}
     for activation, loss in product(ACTIVATIONS, LOSSES):
         y = answers[answers_for.get(loss, "labels")]
         prefix = f"networks/{activation}/{loss}"
@@ -255,13 +255,13 @@ def networks(generator: torch.Generator) -> dict[str, torch.Tensor]:
             outputs.append(output.detach())
             values.append(value.detach())
             gradients.append(flat([parameter.grad for parameter in parameters]))
-        found[f"{prefix}/outputs"] = torch.stack(outputs)
-        found[f"{prefix}/values"] = torch.stack(values)
-        found[f"{prefix}/gradients"] = torch.stack(gradients)
+        tensors[f"{prefix}/outputs"] = torch.stack(outputs)
+        tensors[f"{prefix}/values"] = torch.stack(values)
+        tensors[f"{prefix}/gradients"] = torch.stack(gradients)
         runs = [train(start, activation, loss, x, y, optimizer) for optimizer in NETWORK_OPTIMIZERS]
-        found[f"{prefix}/trajectory_losses"] = torch.stack([run_losses for run_losses, _ in runs])
-        found[f"{prefix}/trajectory_ends"] = torch.stack([end for _, end in runs])
-    return found
+        tensors[f"{prefix}/trajectory_losses"] = torch.stack([run_losses for run_losses, _ in runs])
+        tensors[f"{prefix}/trajectory_ends"] = torch.stack([end for _, end in runs])
+    return tensors
 
 
 def train(

@@ -68,16 +68,16 @@ def main() -> None:
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         sys.exit("no Chromium on the path (Debian and Ubuntu: apt install chromium)")
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        found["start_to_page_s"] = told("From the command to the page", "s", starts(chromium, folder))
+        measured["start_to_page_s"] = reported("From the command to the page", "s", starts(chromium, folder))
         with studio(folder, "playground") as address:
             for name, query in (("click_small_ms", SMALL), ("click_784_128_10_ms", LARGE)):
                 page = opened(chromium, address + query)
                 page.wait_for_function("document.getElementById('computed').textContent !== ''", timeout=PATIENCE)
                 page.evaluate(CLICK, 5)
-                found[name] = told(f"From a click to the picture, {name}", "ms", page.evaluate(CLICK, CLICKS))
+                measured[name] = reported(f"From a click to the picture, {name}", "ms", page.evaluate(CLICK, CLICKS))
                 page.close()
             for name, query in (("default", ""), ("spirals_8_8_8_stage3", "#data=spirals&layers=8,8,8&stage=stage3_c")):
                 page = opened(chromium, address + query)
@@ -89,23 +89,23 @@ def main() -> None:
                 print(
                     f"Pictures a second, {name}: {pictures:.1f} (frames {frames:.1f}; at rest {rest:.1f})", flush=True
                 )
-                found[f"pictures_a_second_{name}"] = round(pictures, 1)
+                measured[f"pictures_a_second_{name}"] = round(pictures, 1)
                 page.close()
         with studio(folder, "digits") as address:
-            found["digit_ms"] = told("From the lifted pen to the answer", "ms", digits(chromium, address))
-        found["walk_cold_s"] = told(
+            measured["digit_ms"] = reported("From the lifted pen to the answer", "ms", digits(chromium, address))
+        measured["walk_cold_s"] = reported(
             "A 64 by 64 tiled walk, studio just started", "s", walks(chromium, folder, cold=True)
         )
-        found["walk_again_s"] = told("The same, studio warm", "s", walks(chromium, folder, cold=False))
-        found["browser"] = chromium.version
+        measured["walk_again_s"] = reported("The same, studio warm", "s", walks(chromium, folder, cold=False))
+        measured["browser"] = chromium.version
         chromium.close()
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(
-            json.dumps({"machine": environment(), "studio": found}, indent=2) + "\n", encoding="utf-8"
+            json.dumps({"machine": environment(), "studio": measured}, indent=2) + "\n", encoding="utf-8"
         )
 
 
-def told(what: str, unit: str, times: list[float]) -> dict[str, float]:
+def reported(title: str, unit: str, times: list[float]) -> dict[str, float]:
     """Print and return the median, and what nine of ten stay under."""
     times = sorted(times)
     found = {
@@ -113,7 +113,7 @@ def told(what: str, unit: str, times: list[float]) -> dict[str, float]:
         "p90": round(times[int(0.9 * (len(times) - 1))], 3),
         "measured": len(times),
     }
-    print(f"{what}: median {found['median']:g} {unit}, nine of ten under {found['p90']:g} {unit}", flush=True)
+    print(f"{title}: median {found['median']:g} {unit}, nine of ten under {found['p90']:g} {unit}", flush=True)
     return found
 
 

@@ -122,13 +122,13 @@ def picture(commands: list[Ran]) -> str:
         for n, at in enumerate(BEATS)
         if at
     )
-    told, mend = BEATS[2], BEATS[3]
+    beat, mend = BEATS[2], BEATS[3]
     style = (
         "text{font:14px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#d6deeb}"
         ".ground{fill:#0f1720}.name,.prompt{fill:#9fb0c3}.keyword{fill:#8ab4f8}.bad{fill:#ff8a80}"
         ".good{fill:#7ee0a8;font-weight:bold}.fault{fill:none;stroke:#ff8a80;stroke-width:1.5}"
         f"{appear}@keyframes gone{{0%,{mend}%{{opacity:1}}{mend + 0.1}%,100%{{opacity:0}}}}"
-        f"@keyframes mark{{0%,{told}%{{opacity:0}}{told + 0.1}%,{mend}%{{opacity:1}}{mend + 0.1}%,100%{{opacity:0}}}}"
+        f"@keyframes mark{{0%,{beat}%{{opacity:0}}{beat + 0.1}%,{mend}%{{opacity:1}}{mend + 0.1}%,100%{{opacity:0}}}}"
         f".until{{animation:gone {SECONDS}s infinite}}.mark{{animation:mark {SECONDS}s infinite}}"
         "@media (prefers-reduced-motion:reduce){*{animation:none!important}.until,.mark{opacity:0}}"
     )

@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from groundup.studio.app import Studio
-from groundup.studio.server import listen, made
+from groundup.studio.server import listen, new_server
 from shared.machine import processes
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
@@ -41,7 +41,7 @@ def main() -> None:
         for arguments in TRAININGS:
             subprocess.run([*PROGRAM, *arguments], cwd=folder, check=True, env={**os.environ, "COLUMNS": "100"})
         studio, listening, ready = Studio(Path(folder)), listen(0), threading.Event()
-        server = made(studio, listening, KEY, ready.set)
+        server = new_server(studio, listening, KEY, ready.set)
         thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
         thread.start()
         ready.wait()

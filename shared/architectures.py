@@ -143,14 +143,14 @@ class Architecture:
         is_mlp = len(sizes) > 1 and mlp(sizes, activation, dropout).layers == layers
         return Stack(sizes, activation, dropout) if is_mlp else None
 
-    def check_activation(self, given: str) -> None:
+    def check_activation(self, name: str) -> None:
         """ValueError for an activation that was given to a Network beside this architecture, which names its own.
 
         "relu" passes: it is what `Network` has where none was given.
         """
         stack = self.as_mlp()
-        if given not in ("relu", stack.activation if stack else ""):
-            raise ValueError(f"Network: activation={given!r} goes with layer sizes; this architecture names its own")
+        if name not in ("relu", stack.activation if stack else ""):
+            raise ValueError(f"Network: activation={name!r} goes with layer sizes; this architecture names its own")
 
     def to_json(self) -> dict[str, Any]:
         """The architecture as JSON values; `from_json` reads them."""

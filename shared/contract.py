@@ -244,7 +244,7 @@ class Stage:
 
     @property
     def number(self) -> int:
-        """Which floor: 1 to 4."""
+        """The number of the stage, from 1 to 4."""
         return STAGES.index(self.name) + 1
 
     @property

@@ -39,18 +39,18 @@ class Countdown:
     def __exit__(self, *error: object) -> None:
         self.clear()
 
-    def show(self, what: str, done: float = 0.0, total: float = 0.0) -> None:
+    def show(self, job: str, done: float = 0.0, total: float = 0.0) -> None:
         """What is done now; "" where that is over. done, total: in any unit, a new job begins with 0 of a total; 0, 0
         where the total is not known."""
         now = time.monotonic()
-        if not what:
+        if not job:
             self.clear()
-        if not what or (total and not done):
+        if not job or (total and not done):
             self._begin = now
         if not self._stream.isatty() or now - self._begin < PATIENCE or now - self._drawn_at < REDRAW_EVERY:
             return
         self._drawn_at, self._shown = now, True
-        words = f"{what}: {left(done / total, now - self._begin)}" if total else f"{what} …"
+        words = f"{job}: {left(done / total, now - self._begin)}" if total else f"{job} …"
         self._stream.write(f"\r\x1b[K{words[:100]}")
         self._stream.flush()
 

@@ -94,7 +94,7 @@ def initialize_parameters(layers: Sequence[int] | Architecture, initializer: str
             return [number() for _ in range(shape[0])]
         return [filled(shape[1:], number) for _ in range(shape[0])]
 
-    return [filled(each.shape, _first_number(each, draw, rng)) for each in architecture.parameters()]
+    return [filled(parameter.shape, _first_number(parameter, draw, rng)) for parameter in architecture.parameters()]
 
 
 def _first_number(

@@ -175,28 +175,28 @@ def _after(layer: Layer, shape: Shape, where: str) -> Shape:
     return (layer.out_channels if isinstance(layer, Conv) else channels, *new)
 
 
-def parameters_of(each: Placed) -> Iterator[Parameter]:
-    layer, where = each.layer, f"layer {each.number}, {type(each.layer).__name__}"
+def parameters_of(placed: Placed) -> Iterator[Parameter]:
+    layer, where = placed.layer, f"layer {placed.number}, {type(placed.layer).__name__}"
     if isinstance(layer, Conv):
         rows, columns = pair("size", layer.size, 1)
-        inputs, outputs = each.input_shape[0], layer.out_channels
+        inputs, outputs = placed.input_shape[0], layer.out_channels
         area = rows * columns
         yield Parameter(f"{where}: weights", (outputs, inputs, rows, columns), inputs * area, outputs * area)
         yield Parameter(f"{where}: bias", (outputs,))
     elif isinstance(layer, Dense):
-        inputs, outputs = each.input_shape[0], layer.out_features
+        inputs, outputs = placed.input_shape[0], layer.out_features
         yield Parameter(f"{where}: weights", (inputs, outputs), inputs, outputs)
         yield Parameter(f"{where}: bias", (outputs,))
     elif isinstance(layer, BatchNorm):
-        yield Parameter(f"{where}: gamma", (each.input_shape[0],))
-        yield Parameter(f"{where}: beta", (each.input_shape[0],))
+        yield Parameter(f"{where}: gamma", (placed.input_shape[0],))
+        yield Parameter(f"{where}: beta", (placed.input_shape[0],))
 
 
-def multiply_adds_of(each: Placed) -> int:
-    if isinstance(each.layer, Conv):
-        rows, columns = pair("size", each.layer.size, 1)
-        return math.prod(each.output_shape) * each.input_shape[0] * rows * columns
-    return each.input_shape[0] * each.output_shape[0] if isinstance(each.layer, Dense) else 0
+def multiply_adds_of(placed: Placed) -> int:
+    if isinstance(placed.layer, Conv):
+        rows, columns = pair("size", placed.layer.size, 1)
+        return math.prod(placed.output_shape) * placed.input_shape[0] * rows * columns
+    return placed.input_shape[0] * placed.output_shape[0] if isinstance(placed.layer, Dense) else 0
 
 
 # ---- checking what came
@@ -223,7 +223,7 @@ def as_layers(layers: object, block: str) -> tuple[Layer, ...]:
 
 
 def _checked(layer: Any, number: str) -> Layer:
-    """The same layer with whole numbers and pairs as Python's own. Raises ValueError for an impossible setting."""
+    """The layer with whole numbers and pairs as Python's own. Raises ValueError for an impossible setting."""
     if not isinstance(layer, Layer):
         raise TypeError(f"layer {number}: expected one of {', '.join(KINDS)}, got {shortened(layer)}")
     where = f"layer {number}, {type(layer).__name__}"

@@ -29,10 +29,10 @@ OPTIMIZERS = ("SGD", "RMSProp", "Adam")
 DTYPES = ("float32", "float64")
 
 
-def check_name(what: str, name: str, choices: tuple[str, ...]) -> None:
-    """ValueError with the choices unless the name is one of them. what: such as "unknown loss"."""
+def check_name(problem: str, name: str, choices: tuple[str, ...]) -> None:
+    """ValueError with the choices unless the name is one of them. problem: such as "unknown loss"."""
     if name not in choices:
-        raise ValueError(f"{what} {name!r}; choose one of {', '.join(choices)}")
+        raise ValueError(f"{problem} {name!r}; choose one of {', '.join(choices)}")
 
 
 def check_dtype(function: str, dtype: str) -> None:

@@ -184,7 +184,7 @@ class NetworkBase:
         self._trained: list[Any] = []
         """The layers with parameters, in order; those in residual blocks, too."""
         self._normalising: list[Any] = []
-        """Those of them that are batch normalisations."""
+        """The batch normalisations among them."""
         self._parameter_places: list[tuple[Any, str]] = []
         """(layer, name of its attribute) of each parameter, in order."""
         self._gradient_places: list[tuple[Any, str]] = []

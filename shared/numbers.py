@@ -39,12 +39,12 @@ def digits(value: float, number: int) -> str:
 
 
 def three_digits(value: float) -> str:
-    """As charts and tables show a number: 0.0312, 4.57, 183, 12,400."""
+    """A number with three digits, as charts and tables show it: 0.0312, 4.57, 183, 12,400."""
     return digits(value, 3)
 
 
 def two_digits(value: float) -> str:
-    """The same where the third digit would be noise: 0.031, 4.6, 180, 12,000."""
+    """A number with two digits, where a third one would be noise: 0.031, 4.6, 180, 12,000."""
     return digits(value, 2)
 
 
@@ -91,7 +91,7 @@ def as_fast(factor: float, gap: str = " ") -> str:
 
 
 def up_to(factor: float, gap: str = " ") -> str:
-    """The same of the best case of many, a factor of at least 1: 'up to 7.4 times as fast'."""
+    """The speed-up of the best of many cases in words: 'up to 7.4 times as fast'. factor: at least 1"""
     fast = as_fast(factor, gap)
     return fast if fast == "as fast" else f"up to {fast}"
 

@@ -167,7 +167,7 @@ class StateBase:
         return self.steps
 
     def make_buffers(self, parameters: Sequence[Array]) -> dict[str, list[Array]]:
-        """By name the buffers, one for each parameter; they are made on the first step."""
+        """The buffers by name, one for each parameter; they are made on the first step."""
         for name in self.names:
             if name not in self.buffers:
                 self.buffers[name] = [self.zeros_like(parameter) for parameter in parameters]
@@ -177,18 +177,18 @@ class StateBase:
                 buffers[i] = self.fitted(buffers[i], parameter)
         return {name: self.buffers[name] for name in self.names}
 
-    def check_shapes(self, what: str, arrays: Sequence[Array], parameters: Sequence[Array]) -> None:
+    def check_shapes(self, kind: str, arrays: Sequence[Array], parameters: Sequence[Array]) -> None:
         """Raise TypeError or ValueError unless there is one array for each parameter, of its shape."""
-        for name, sequence in (("parameters", parameters), (what, arrays)):
+        for name, sequence in (("parameters", parameters), (kind, arrays)):
             if not isinstance(sequence, Sized):
                 raise TypeError(f"step: {name} is a {type(sequence).__name__}, expected a list of {self.kind_of_array}")
         if len(arrays) != len(parameters):
-            raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {what}")
+            raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {kind}")
         for i, (array, parameter) in enumerate(zip(arrays, parameters, strict=True)):
-            shape = self.shape(f"number {i} of {what}", array, what != "gradients")
+            shape = self.shape(f"number {i} of {kind}", array, kind != "gradients")
             expected = self.shape(f"parameter {i}", parameter, False)
             if shape != expected:
-                raise ValueError(f"step: parameter {i} is {expected} but number {i} of {what} is {shape}")
+                raise ValueError(f"step: parameter {i} is {expected} but number {i} of {kind} is {shape}")
 
     # ---- saved and loaded
 

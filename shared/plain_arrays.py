@@ -1,5 +1,5 @@
 """Numbers as callers have them, as NumPy arrays that lose nothing on the way: the check at the edge of floors 2 to 4,
-and of the data (`shared.data.door`).
+and of the data (`shared.data.accepted_data`).
 
 NumPy forgets a mask where a list of masked rows becomes one array, and takes True for 1. Both are refused here.
 """
@@ -55,14 +55,14 @@ def _refuse_masked_parts(values: list[Any] | tuple[Any, ...]) -> None:
                     plain_array(part)
 
 
-def check_held(what: str, array: np.ndarray, dtype: Any) -> None:
+def check_held(name: str, array: np.ndarray, dtype: Any) -> None:
     """ValueError where a finite number of the array would become infinite in this dtype."""
     if np.can_cast(array.dtype, dtype):
         return
     with np.errstate(all="ignore"):
         for number in (array.min(), array.max()):
             if np.isfinite(number) and not np.isfinite(number.astype(dtype)):
-                raise ValueError(f"{what}: expected numbers that {np.dtype(dtype)} holds, got {number:.6g}")
+                raise ValueError(f"{name}: expected numbers that {np.dtype(dtype)} holds, got {number:.6g}")
 
 
 def check_changeable(running: Mapping[str, Any]) -> None:
@@ -116,7 +116,7 @@ def whole_indices(function: str, indices: object, expected: Shape, input_shape: 
 
 
 def as_indices(function: str, indices: object, expected: Shape, input_shape: Shape) -> np.ndarray:
-    """The same as int64, each within its channel, or an error that says which is not."""
+    """The indices of a max pooling as int64. Raises ValueError if one lies outside its channel, and names it."""
     array, last = whole_indices(function, indices, expected, input_shape), input_shape[2] * input_shape[3] - 1
     if array.min() < 0 or array.max() > last:
         raise ValueError(index_beyond(function, array, int(np.argmax((array < 0) | (array > last))), last))

@@ -18,7 +18,7 @@ DIMENSIONS = (1, 2, 4)
 
 
 def fits_in_64_bits(number: int) -> bool:
-    """Whether an array can hold it: more bits are refused everywhere, although Python has them."""
+    """Whether a whole number fits in 64 bits: more are refused everywhere, although Python has them."""
     return -(2**63) <= number < 2**64
 
 

@@ -15,8 +15,8 @@ __all__ = ["TextConsole", "Whole", "attempt", "say"]
 T = TypeVar("T")
 
 
-def attempt(what: str, do: Callable[[], T]) -> T | None:
-    """What `do` returns; where it fails, None, and a sentence on standard error that begins with `what`.
+def attempt(failure: str, do: Callable[[], T]) -> T | None:
+    """What `do` returns; where it fails, None, and a sentence on standard error that begins with `failure`.
 
     For what comes after the results, which are on the disk already: a figure that cannot be drawn costs only itself. So
     every exception is caught, and told.
@@ -24,7 +24,7 @@ def attempt(what: str, do: Callable[[], T]) -> T | None:
     try:
         return do()
     except Exception as error:
-        say(f"warning: {what}: {one_line(f'{type(error).__name__}: {error}')}", err=True)
+        say(f"warning: {failure}: {one_line(f'{type(error).__name__}: {error}')}", err=True)
         return None
 
 

@@ -75,7 +75,7 @@ def within(image: Sequence[int], stride: Pair, padding: Pair = (0, 0)) -> Pair:
 
 
 def pool_windows(function: str, shape: Sequence[int], size: object, stride: object) -> tuple[Pair, Pair, Pair]:
-    """Of a pool: the window, its stride (None: as the window), and how many places it has."""
+    """A pool's window, its stride (None: as the window), and how many places it has."""
     window = pair(f"{function}: size", size, 1)
     step = window if stride is None else pair(f"{function}: stride", stride, 1)
     return window, within(shape, step), output_size(function, shape, window, step)

@@ -91,8 +91,8 @@ def batch_norm_backward(grad_output: Any, saved: Saved) -> tuple[Any, Vector, Ve
     and variance depend on x; in use they do not, and dL/dx = slope * g.
     """
     if not isinstance(saved, Saved):
-        given = type(saved).__name__
-        raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
+        kind = type(saved).__name__
+        raise TypeError(f"batch_norm_backward: saved is {kind}, expected what batch_norm returned beside its output")
     try:
         grad_output = as_list(grad_output)
     except (TypeError, ValueError) as error:

@@ -115,8 +115,8 @@ def batch_norm_backward(
     because mean and variance depend on x; in use they do not, and dL/dx = gamma * inverse * g.
     """
     if not isinstance(saved, Saved):
-        given = type(saved).__name__
-        raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
+        kind = type(saved).__name__
+        raise TypeError(f"batch_norm_backward: saved is {kind}, expected what batch_norm returned beside its output")
     grad_output = as_floats("batch_norm_backward: grad_output", grad_output)
     check_grad_output("batch_norm_backward", grad_output.shape, saved.shape, "x")
     centred, inverse, dtype = saved.centred, saved.inverse, saved.centred.dtype

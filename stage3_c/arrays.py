@@ -173,8 +173,8 @@ def output_like(
         except MemoryError as error:
             raise MemoryError(f"{function}: out: {error}") from error
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
-        given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        raise ValueError(f"{function}: out is {given}, expected {np.dtype(dtype)} {shape}")
+        received = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(f"{function}: out is {received}, expected {np.dtype(dtype)} {shape}")
     if type(out) is not np.ndarray or not out.flags.carray:
         check_writable(f"{function}: out", out)
     for name, array in inputs.items():

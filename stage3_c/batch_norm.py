@@ -78,23 +78,23 @@ def batch_norm(
     function = "batch_norm"
     x = _checked_x(f"{function}: x", x)
     channels = x.shape[1]
-    given = {"running_mean": running_mean, "running_var": running_var}
+    state = {"running_mean": running_mean, "running_var": running_var}
     if training:
-        check_changeable(given)
-    vectors = checked_channels(as_vector, x, {"gamma": gamma, "beta": beta, **given})
+        check_changeable(state)
+    vectors = checked_channels(as_vector, x, {"gamma": gamma, "beta": beta, **state})
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     size = x.size // (len(x) * channels)
     if training:
         check_several(x.shape)
-        check_apart({"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"], **given}, given, np.may_share_memory)
+        check_apart({"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"], **state}, state, np.may_share_memory)
     out = output_like(function, out, x.shape, x.dtype, x=x, **vectors)
     mean, inverse = aligned_empty((channels,), np.float64), aligned_empty((channels,), np.float64)
-    statistics = {name: vectors[name] if vectors[name].flags.writeable else vectors[name].copy() for name in given}
+    statistics = {name: vectors[name] if vectors[name].flags.writeable else vectors[name].copy() for name in state}
     library.function("batch_norm", x.dtype)(
         library.pool(), len(x), channels, size, x, vectors["gamma"], vectors["beta"], *statistics.values(),
         bool(training), momentum, epsilon, out, mean, inverse,
     )  # fmt: skip
-    for name, array in given.items():
+    for name, array in state.items():
         if training and statistics[name] is not array:  # C worked on a copy of an array that it cannot write to
             np.copyto(array, statistics[name], casting="unsafe")
     return out, Saved(x.view(), vectors["gamma"].copy(), mean, inverse, bool(training))
@@ -136,13 +136,13 @@ class BatchNorm:
     ) -> None:
         dtype = float_dtype(gamma)
         gamma = as_vector("BatchNorm: gamma", asarray(gamma, dtype))
-        given = {
+        vectors = {
             "beta": beta,
             "running_mean": np.zeros(gamma.shape) if running_mean is None else running_mean,
             "running_var": np.ones(gamma.shape) if running_var is None else running_var,
         }
         arrays = {}
-        for name, values in given.items():
+        for name, values in vectors.items():
             arrays[name] = array = as_vector(f"BatchNorm: {name}", asarray(values, dtype))
             if array.shape != gamma.shape:
                 raise ValueError(

@@ -117,9 +117,9 @@ def _found_or_built(sources: Mapping[str, bytes]) -> Build:
         return root / key(sources, compiler)
 
     compiler = find_compiler(is_known=lambda compiler: _options(root, compiler) is not None)
-    found = find_built(folder(compiler))
-    if found:
-        return found
+    known_build = find_built(folder(compiler))
+    if known_build:
+        return known_build
     probed = compiler.options is not None
     if not probed:
         compiler = replace(compiler, options=_options(root, compiler))
@@ -279,8 +279,8 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
         }
         (work / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
         private_folder.make_below(folder)
-        for made in (work / RECORD, library):  # a compiler's files have what the umask leaves, which may be everything
-            made.chmod(0o600)
+        for file in (work / RECORD, library):  # a compiler's files have what the umask leaves, which may be everything
+            file.chmod(0o600)
         # The library last: with the record of another, or none, it does not count.
         os.replace(work / RECORD, folder / RECORD)
         os.replace(library, folder / LIBRARY)

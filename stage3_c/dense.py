@@ -105,9 +105,9 @@ class Dense:
         for name, shape in shapes.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.shape != shape or not array.flags.c_contiguous:
-                given = array.shape if isinstance(array, np.ndarray) else type(array).__name__
+                instead = array.shape if isinstance(array, np.ndarray) else type(array).__name__
                 raise ValueError(
-                    f"{function}: the layer's {name} was replaced by {given}, expected a C-contiguous array {shape}; "
+                    f"{function}: the layer's {name} was replaced by {instead}, expected a C-contiguous array {shape}; "
                     "change it in place, or make a new Dense"
                 )
             if array.dtype != dtype:

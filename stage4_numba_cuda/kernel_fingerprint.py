@@ -46,11 +46,11 @@ def meaning(value: Any, seen: tuple[Any, ...] = ()) -> str:
     if isinstance(value, PLAIN):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, tuple | list):
-        return f"{type(value).__name__}({', '.join(meaning(each, seen) for each in value)})"
+        return f"{type(value).__name__}({', '.join(meaning(item, seen) for item in value)})"
     if isinstance(value, set | frozenset):
-        return f"set({sorted(meaning(each, seen) for each in value)})"
+        return f"set({sorted(meaning(item, seen) for item in value)})"
     if isinstance(value, Mapping):
-        pairs = sorted((meaning(key, seen), meaning(each, seen)) for key, each in value.items())
+        pairs = sorted((meaning(key, seen), meaning(item, seen)) for key, item in value.items())
         return f"mapping({pairs})"
     if isinstance(value, np.ndarray):
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()

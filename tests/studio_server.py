@@ -106,10 +106,10 @@ class RunningStudio:
 def running(folder: Path, paths: list[Path] | None = None) -> Iterator[RunningStudio]:
     """A studio of this folder in a thread of the test's process, on a free port."""
     from groundup.studio.app import Studio
-    from groundup.studio.server import listen, made
+    from groundup.studio.server import listen, new_server
 
     studio, listening, ready = Studio(folder, paths or []), listen(0), threading.Event()
-    server = made(studio, listening, KEY, ready.set, ONCE)
+    server = new_server(studio, listening, KEY, ready.set, ONCE)
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
     thread.start()
     assert ready.wait(30), "the studio did not start"

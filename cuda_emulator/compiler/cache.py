@@ -108,13 +108,13 @@ def emulator_version() -> str:
     return digest.hexdigest()
 
 
-def path_of(source: FunctionSource, what: tuple[Any, ...]) -> Path | None:
+def path_of(source: FunctionSource, dependencies: tuple[Any, ...]) -> Path | None:
     """The path of a kernel's generated source, which need not exist yet. None if the cache folder cannot be written, or
     others can write to it.
 
-    what: everything besides the function's source that the result depends on
+    dependencies: everything besides the function's source that the result depends on
     """
-    digest = hashlib.sha256(f"{fingerprint(source)} {what!r} {emulator_version()}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{fingerprint(source)} {dependencies!r} {emulator_version()}".encode()).hexdigest()
     folder = cache_folder()
     try:
         private_folder.make(folder)

@@ -35,8 +35,8 @@ from .. import helpers
 from ..errors import KernelError, KernelWarning
 from ..helpers.status import launch_numbers
 from ..hooks import progress
+from ..runtime.grid_barriers import Together
 from ..runtime.limits import SHARED_BYTES, most_together
-from ..runtime.together import Together
 from . import cache
 from .analysis.infer import in_short, variable_types
 from .analysis.regions import Regions
@@ -59,7 +59,7 @@ class CompiledKernel:
 
     run: run(*arguments, *constants, grid, block, first_block, end_block, dynamic_bytes, status), and with Variant.check
         also thread_order and block_order: permutations of the block's threads and the grid's blocks; of a kernel with
-        barriers across the grid also the workspace of all blocks, and where each block waits (runtime/together.py)
+        barriers across the grid also the workspace of all blocks, and where each block waits (runtime/grid_barriers.py)
     constants: the global arrays that it reads
     source: the generated Python
     places: (file, line, text) of each place that `status` refers to by number
@@ -153,9 +153,9 @@ def compile_kernel(
     )
 
 
-def warn(source: FunctionSource, found: list[tuple[int, str]]) -> None:
+def warn(source: FunctionSource, messages: list[tuple[int, str]]) -> None:
     """Show the warnings about a kernel that compiles."""
-    for line, sentence in found:
+    for line, sentence in messages:
         warnings.warn(str(source.error(sentence, line)), KernelWarning, stacklevel=4)
 
 
@@ -218,10 +218,10 @@ def generate(
     if lower_masked_for_loops(unit, uniformity):
         uniformity = Uniformity(unit)
     functions = devices.for_inference()
-    found = variable_types(unit, argument_types, functions, devices.contexts)
+    inferred = variable_types(unit, argument_types, functions, devices.contexts)
     devices.refuse_returned_arrays(functions)
-    parts = Regions(unit, uniformity, found) if contains(unit.body, Collective) else None
-    emitter = Emitter(unit, parts, variant, found, devices.contexts, sites)
+    parts = Regions(unit, uniformity, inferred) if contains(unit.body, Collective) else None
+    emitter = Emitter(unit, parts, variant, inferred, devices.contexts, sites)
     body = emitter.source(devices.texts)
     where = f"{Path(source.filename).name} line {source.first_line}"
     source_text = f"{header(source.name, where, argument_types, body, records)}\n\n\n{body}\n"

@@ -33,20 +33,20 @@ def failure(
     places: (file, line, text) by site; status: the status array after the run; grid, block: shape of the launch
     """
     code, site = int(status[codes.CODE]), int(status[codes.SITE])
-    filename, line, what = places[site]
+    filename, line, subject = places[site]
     where = f"block {position(int(status[codes.BLOCK]), grid)}"
     if status[codes.THREAD] >= 0:
         where += f", thread {position(int(status[codes.THREAD]), block)}"
     detail = [int(value) for value in status[codes.DETAIL : codes.DETAIL + 7]]
     sentence = {
-        codes.OUT_OF_BOUNDS: lambda: out_of_bounds(what, detail, where),
-        codes.NEGATIVE_INDEX: lambda: negative_index(what, detail, where),
-        codes.DIVERGENT_BARRIER: lambda: divergent_barrier(what, detail, where),
-        codes.WARP_MEMBERS: lambda: warp_members(what, detail, where),
-        codes.NOT_A_MEMBER: lambda: not_a_member(what, detail, where),
-        codes.OTHER_MASK: lambda: other_mask(what, detail, where),
-        codes.RAISED: lambda: f"{what}: in {where}",
-        codes.UNASSIGNED: lambda: unassigned(what, where),
+        codes.OUT_OF_BOUNDS: lambda: out_of_bounds(subject, detail, where),
+        codes.NEGATIVE_INDEX: lambda: negative_index(subject, detail, where),
+        codes.DIVERGENT_BARRIER: lambda: divergent_barrier(subject, detail, where),
+        codes.WARP_MEMBERS: lambda: warp_members(subject, detail, where),
+        codes.NOT_A_MEMBER: lambda: not_a_member(subject, detail, where),
+        codes.OTHER_MASK: lambda: other_mask(subject, detail, where),
+        codes.RAISED: lambda: f"{subject}: in {where}",
+        codes.UNASSIGNED: lambda: unassigned(subject, where),
     }[code]()
     return KernelError(sentence, filename=filename, line=line, kernel=kernel)
 
@@ -136,7 +136,7 @@ def absent_lane(
 
     status: of a run with such a read; difference: a sentence about the results, without a full stop
     """
-    filename, line, what = places[int(status[codes.READ_SITE]) - 1]
+    filename, line, call = places[int(status[codes.READ_SITE]) - 1]
     thread, lane = int(status[codes.READ_THREAD]), int(status[codes.READ_LANE])
     other, threads = thread - thread % 32 + lane, block[0] * block[1] * block[2]
     if other >= threads:
@@ -147,7 +147,7 @@ def absent_lane(
         remedy = "Name every lane that is read from, and let each of them make the call"
     where = f"block {position(int(status[codes.READ_BLOCK]), grid)}, thread {position(thread, block)}"
     return KernelError(
-        f"{what}() reads from lane {lane}, {why}; in {where}. On a device this gives garbage. The result depends on "
+        f"{call}() reads from lane {lane}, {why}; in {where}. On a device this gives garbage. The result depends on "
         f"it: {difference}. {remedy}",
         filename=filename,
         line=line,

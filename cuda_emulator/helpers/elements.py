@@ -56,12 +56,12 @@ def checked_index(strict: bool, shifted: bool = False) -> Any:
 
         def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             extents = cgutils.unpack_tuple(builder, arguments[0])
-            given = cgutils.unpack_tuple(builder, arguments[1]) if is_tuple else [arguments[1]]
+            indices = cgutils.unpack_tuple(builder, arguments[1]) if is_tuple else [arguments[1]]
             places, came, outside = [], [], []
             shift = None
             if shifted:
                 shift = builder.load(entry(context, builder, signature.args[2], arguments[2], SHIFT))
-            for value, kind, extent in zip(given, parts, extents, strict=False):
+            for value, kind, extent in zip(indices, parts, extents, strict=False):
                 if isinstance(kind, types.SliceType):  # Python shortens a slice that is too long: nothing to check
                     places.append(value)
                     came.append(ir.Constant(WORD, 0))

@@ -58,7 +58,7 @@ def frozen(typingctx, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def borrowed(typingctx, value):  # type: ignore[no-untyped-def]
-    """The same array, or tuple with arrays, that does not count as an owner of the memory.
+    """The array, or the tuple with arrays, as one that does not own its memory.
 
     A run that ends early could not give its ownership back. The caller owns the array until the run has ended.
     """
@@ -210,7 +210,7 @@ def barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
 
 @helper(inlined=False)
 def warn_divergent_barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
-    """The same check for divergence="warn": record the site and go on."""
+    """Check a barrier with divergence="warn": where some threads are missing, record the site and go on."""
     present, living = _count(here, alive)
     record = _as_array(status)
     if present != 0 and present != living and record[DIVERGED_SITE] == 0:

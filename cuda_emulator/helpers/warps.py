@@ -155,9 +155,9 @@ def _vote(answer: Any) -> Any:
                 continue
             if is_scalar(members) and present == ALL_LANES:
                 named = named_by(members, start)
-                given = answer(trues & named, present & named)
+                outcome = answer(trues & named, present & named)
                 for thread in range(start, start + count):
-                    result[thread] = given
+                    result[thread] = outcome
                 continue
             for thread in range(start, start + count):
                 if is_in(here, thread):

@@ -41,7 +41,7 @@ def _mover(name: str, source_of: Callable[[int, int], int]) -> Any:
     @intrinsic
     def in_vectors(typingctx, result, values, start, distance):  # type: ignore[no-untyped-def]
         def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            into, given = (
+            into, values = (
                 context.make_array(kind)(context, builder, value=array)
                 for kind, array in zip(signature.args[:2], arguments[:2], strict=True)
             )
@@ -49,7 +49,7 @@ def _mover(name: str, source_of: Callable[[int, int], int]) -> Any:
             kind = context.get_data_type(signature.args[1].dtype)
             vector = ir.VectorType(kind, LANES)
             size = context.get_abi_sizeof(kind)
-            source = builder.bitcast(builder.gep(given.data, [start_value]), vector.as_pointer())
+            source = builder.bitcast(builder.gep(values.data, [start_value]), vector.as_pointer())
             own = builder.load(source, align=size)
             moved = own
             for bit in BITS:

@@ -62,7 +62,7 @@ def index_texts(access: Access) -> list[str]:
 
 def coalescing_remedy(kind: Pattern, accesses: list[Access], profile: Profile) -> str:
     """The remedy of accesses to global memory with one pattern."""
-    arrays = listed(list(dict.fromkeys(each.array for each in accesses)))
+    arrays = listed(list(dict.fromkeys(access.array for access in accesses)))
     if kind == "stride":
         apart = abs((steps(accesses[0]) or (0,))[-1])
         return (
@@ -79,7 +79,7 @@ def coalescing_remedy(kind: Pattern, accesses: list[Access], profile: Profile) -
             f"The addresses of neighbouring threads have no pattern. Sort the indices, or copy the part of {arrays} "
             "that a block needs into shared memory in order."
         )
-    opposite = [each for each in profile.accesses if _along_rows(each)]
+    opposite = [access for access in profile.accesses if _along_rows(access)]
     if opposite:
         other = opposite[0]
         return (
@@ -122,8 +122,8 @@ def bank_remedy(access: Access, profile: Profile) -> str:
             where = "its declaration"
             text = f"shape {new}"
             if declared is not None and declared_shape(declared[1]) is not None:
-                dtype = [ast.unparse(each) for each in declared[1].args[1:2]]
-                dtype += [ast.unparse(each.value) for each in declared[1].keywords if each.arg == "dtype"]
+                dtype = [ast.unparse(argument) for argument in declared[1].args[1:2]]
+                dtype += [ast.unparse(keyword.value) for keyword in declared[1].keywords if keyword.arg == "dtype"]
                 where = f"line {declared[0][1]}"
                 text = f"`cuda.shared.array({', '.join([new, *dtype])})`"
             return f"Pad the row to {rows[1] + 1}: {text} in {where}. Then a column lies in different banks."

@@ -46,7 +46,7 @@ def annotate(profile: Profile) -> dict[tuple[str, int], LineNotes]:
             lines[place].notes.append(Note("error", problem.title))
     doubles = double_lines(profile)
     traffic = profile.traffic()
-    passes = sum(each.wavefronts for each in profile.accesses)
+    passes = sum(access.wavefronts for access in profile.accesses)
     for access in profile.accesses:
         here = lines[access.site.file, access.site.line]
         here.notes.append(access_note(access, profile.accesses))
@@ -56,23 +56,23 @@ def annotate(profile: Profile) -> dict[tuple[str, int], LineNotes]:
         lines[branch.site.file, branch.site.line].notes.append(branch_note(branch))
     for collective in profile.collectives:
         lines[collective.site.file, collective.site.line].notes.append(_collective_note(collective, profile))
-    for each in profile.operations:
-        total = each.simple + each.division + each.special
+    for work in profile.operations:
+        total = work.simple + work.division + work.special
         if total:
             parts = [
-                plural(each.simple, "addition or multiplication", "additions and multiplications"),
-                plural(each.division, "division"),
-                plural(each.special, "math function"),
+                plural(work.simple, "addition or multiplication", "additions and multiplications"),
+                plural(work.division, "division"),
+                plural(work.special, "math function"),
             ]
             kinds = [
-                text for text, number in zip(parts, (each.simple, each.division, each.special), strict=True) if number
+                text for text, number in zip(parts, (work.simple, work.division, work.special), strict=True) if number
             ]
             text = f"{plural(total, 'operation')}: {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
-            here = lines[each.file, each.line]
+            here = lines[work.file, work.line]
             here.notes.append(Note("fine", text))
-            if each.double:
-                leaked = (each.file, each.line) in doubles
-                text = f"{count(each.double)} of {count(total)} in float64" + (", no array is" if leaked else "")
+            if work.double:
+                leaked = (work.file, work.line) in doubles
+                text = f"{count(work.double)} of {count(total)} in float64" + (", no array is" if leaked else "")
                 here.notes.append(Note("costly" if leaked else "fine", text))
     for missing in profile.not_traced:
         lines[missing.file, missing.line].notes.append(Note("costly", f"not traced: {missing.reason}"))

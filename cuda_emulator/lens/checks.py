@@ -118,8 +118,8 @@ def reads_at_most(
                 f"reads_at_most: {len(profile.blocks):,} of {profile.grid_blocks:,} blocks were traced; what the whole "
                 f"launch reads is known with blocks={profile.grid_blocks} only"
             )
-    found = _reuse(profile, array)
-    most = 0 if found is None else _most(found, per, count)
+    reuse = _reuse(profile, array)
+    most = 0 if reuse is None else _most(reuse, per, count)
     where = "a block" if per == "block" else "the launch"
     by = "warps of " if count == "requests" else ""
     if most > times:
@@ -186,11 +186,11 @@ def no_divergence(profile: Profile, line: int | None = None) -> Finding:
 
     line: only on the branches of that line. Raises ValueError if it has no branch
     """
-    branches = [each for each in profile.branches if line is None or each.site.line == line]
+    branches = [branch for branch in profile.branches if line is None or branch.site.line == line]
     if line is not None and not branches:
-        known = ", ".join(str(number) for number in sorted({each.site.line for each in profile.branches}))
+        known = ", ".join(str(number) for number in sorted({branch.site.line for branch in profile.branches}))
         raise ValueError(f"no_divergence: line {line} has no branch; lines that do: {known or 'none'}")
-    worst = max(branches, key=lambda each: each.divergent, default=None)
+    worst = max(branches, key=lambda branch: branch.divergent, default=None)
     if worst is not None and worst.divergent:
         return Finding(
             False,

@@ -46,18 +46,19 @@ def _uncoalesced(profile: Profile, device: Device) -> list[Advice]:
         if access.space == "global" and global_verdict(access)[1] == "costly" and not of_one_element(access):
             kind = pattern(access)
             groups[kind, "" if kind == "rows" else access.array].append(access)
-    made = []
+    advice = []
     for (kind, _), accesses in groups.items():
-        more = sum(each.sectors - each.ideal_sectors for each in accesses) * SECTOR * profile.scale
+        more = sum(access.sectors - access.ideal_sectors for access in accesses) * SECTOR * profile.scale
         said = [
-            f"{each.kind} `{each.site.text}` (line {each.site.line}): {count(each.sectors_per_request)} sectors for a "
-            f"warp, {count(each.ideal_sectors / each.requests)} would do"
-            for each in accesses
+            f"{access.kind} `{access.site.text}` (line {access.site.line}): "
+            f"{count(access.sectors_per_request)} sectors for a warp, "
+            f"{count(access.ideal_sectors / access.requests)} would do"
+            for access in accesses
         ]
         traffic = profile.traffic() * profile.scale
         text = f"{size_of(more)} of the {size_of(traffic)} of traffic ({counted_share(more / traffic)}) are in vain."
-        names = listed(list(dict.fromkeys(each.array for each in accesses)))
-        made.append(
+        names = listed(list(dict.fromkeys(access.array for access in accesses)))
+        advice.append(
             Advice(
                 "uncoalesced access",
                 "costly",
@@ -68,7 +69,7 @@ def _uncoalesced(profile: Profile, device: Device) -> list[Advice]:
                 more / device.bandwidth,
             )
         )
-    return made
+    return advice
 
 
 def _conflicts(profile: Profile, device: Device) -> list[Advice]:
@@ -76,16 +77,17 @@ def _conflicts(profile: Profile, device: Device) -> list[Advice]:
     for access in profile.accesses:
         if access.space == "shared" and shared_verdict(access)[1] == "costly":
             groups[access.array].append(access)
-    made = []
+    advice = []
     for array, accesses in groups.items():
-        worst = max(accesses, key=lambda each: each.wavefronts - each.ideal_wavefronts)
-        more = sum(each.wavefronts - each.ideal_wavefronts for each in accesses)
+        worst = max(accesses, key=lambda access: access.wavefronts - access.ideal_wavefronts)
+        more = sum(access.wavefronts - access.ideal_wavefronts for access in accesses)
         said = [
-            f"{each.kind} `{each.site.text}` (line {each.site.line}): {count(each.ways)} passes of the banks for one"
-            for each in accesses
+            f"{access.kind} `{access.site.text}` (line {access.site.line}): "
+            f"{count(access.ways)} passes of the banks for one"
+            for access in accesses
         ]
         rounds = -(-profile.grid_blocks // device.multiprocessors)
-        made.append(
+        advice.append(
             Advice(
                 "bank conflict",
                 "costly",
@@ -96,7 +98,7 @@ def _conflicts(profile: Profile, device: Device) -> list[Advice]:
                 more / len(profile.blocks) * rounds / (PASSES * device.clock),
             )
         )
-    return made
+    return advice
 
 
 def _repeated(profile: Profile, device: Device) -> list[Advice]:
@@ -105,15 +107,15 @@ def _repeated(profile: Profile, device: Device) -> list[Advice]:
     saved, most, arrays, accesses = 0.0, 0, [], []
     for reuse in profile.reuse:
         loads = [
-            each
-            for each in profile.accesses
-            if each.space == "global" and each.array == reuse.array and each.kind == "load"
+            access
+            for access in profile.accesses
+            if access.space == "global" and access.array == reuse.array and access.kind == "load"
         ]
-        sectors = sum(each.ideal_sectors for each in loads)
+        sectors = sum(access.ideal_sectors for access in loads)
         if reuse.space != "global" or reuse.most_requests_in_block < 2 or not traffic:
             continue
         here = sectors * SECTOR * (1 - 1 / reuse.most_requests_in_block)
-        if here < WORTH * traffic and here < WORTH * sum(each.ideal_sectors for each in profile.accesses) * SECTOR:
+        if here < WORTH * traffic and here < WORTH * sum(access.ideal_sectors for access in profile.accesses) * SECTOR:
             continue
         saved += here
         most = max(most, reuse.most_requests_in_block)
@@ -122,7 +124,7 @@ def _repeated(profile: Profile, device: Device) -> list[Advice]:
     if not arrays:
         return []
     names = listed(arrays)
-    texts = Counter((each.array, each.site.text) for each in accesses)
+    texts = Counter((access.array, access.site.text) for access in accesses)
     if max(texts.values()) >= most:  # each thread loads its own elements again
         cure = f"Load the element of {names} once, keep it in a variable, and use that."
     else:

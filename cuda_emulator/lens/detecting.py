@@ -57,10 +57,10 @@ def detect(
     races = find_races(trace, places, granules, kinds, unjudged)
     # Writes may be missing from a block that was cut: its reads cannot be judged.
     unwritten = [] if trace.cut else find_uninitialised(trace, places, granules, kinds, unjudged)
-    unjudged += [f"line {each.line} was not looked at: {each.text}: {each.reason}" for each in trace.not_traced]
+    unjudged += [f"line {gap.line} was not looked at: {gap.text}: {gap.reason}" for gap in trace.not_traced]
     return Detection(
         races=tuple(_each_once(races, kernel, trace)),
-        unwritten=tuple(_unwritten(each, trace) for each in unwritten),
+        unwritten=tuple(_unwritten(read, trace) for read in unwritten),
         blocks=len(trace.blocks),
         grid_blocks=count,
         cut=trace.cut,

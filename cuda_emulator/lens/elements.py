@@ -64,11 +64,11 @@ def element_map(
         text = f"and {plural(GROUP * (len(groups) - len(drawn)), 'column')} more, not drawn"
         parts.append(label(left, height + 6, text, "lens-ink"))
         height += 16
-    told = (
+    caption = (
         f"{plural(len(request.lanes), 'lane')} of warp {request.warp} {does.removesuffix('s')} "
         f"{plural(len(takers), 'element')} in {plural(len(rows), 'row')}: {_verdict(takers)}."
     )
-    return svg(max(x + 10, left + 390), height, title, told, parts)
+    return svg(max(x + 10, left + 390), height, title, caption, parts)
 
 
 def _verdict(takers: dict[tuple[int, ...], list[int]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..words.numbers import listed
 from .advice import Advice
 from .profile import Profile, Uninitialised
-from .race_advice import found, remedy
+from .race_advice import pairs_text, remedy
 from .race_groups import RaceGroup, grouped
 from .wording import element, party, uninitialised_text
 
@@ -30,7 +30,7 @@ def _of_races(group: RaceGroup, profile: Profile) -> Advice:
     else:
         names = [element(name, next(race.index for race in group.races if race.array == name)) for name in group.arrays]
         title = f"Race on {first.space} {listed(names)}: {example.kind}"
-    details = (*(party(side, profile) for side in (example.first, example.second)), found(group))
+    details = (*(party(side, profile) for side in (example.first, example.second)), pairs_text(group))
     return Advice(group.kind, "error", title, remedy(group, profile), details, group.lines)
 
 

@@ -37,9 +37,9 @@ def size_remark(profile: Profile) -> str:
     )
 
 
-def on_lines(found: Advice) -> str:
+def on_lines(advice: Advice) -> str:
     """The lines of a finding in brackets, unless its title names one."""
-    numbers = [str(line) for _, line in found.lines]
-    if not numbers or " line" in found.title:
+    numbers = [str(line) for _, line in advice.lines]
+    if not numbers or " line" in advice.title:
         return ""
     return f" ({'line' if len(numbers) == 1 else 'lines'} {listed(numbers)})"

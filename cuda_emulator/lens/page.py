@@ -30,12 +30,12 @@ def html(profiles: Sequence[Profile]) -> str:
     """
     if not 1 <= len(profiles) <= 2:
         raise ValueError(f"profiles: one or two fit on a page, got {len(profiles)}")
-    names = " and ".join(each.kernel for each in profiles)
+    names = " and ".join(profile.kernel for profile in profiles)
     if len(profiles) == 1:
         body = tag("main", _kernel(profiles[0], "h1"), class_="lens")
     else:
-        both = tag("div", *(_kernel(each, "h2", BESIDE) for each in profiles), class_="pair")
-        below = [_kernel(each, "", BELOW, f"Pictures of {each.kernel}") for each in profiles]
+        both = tag("div", *(_kernel(profile, "h2", BESIDE) for profile in profiles), class_="pair")
+        below = [_kernel(profile, "", BELOW, f"Pictures of {profile.kernel}") for profile in profiles]
         chart = roofline_section([*profiles]) if _one_device(profiles) else Html("")
         body = tag("main", tag("h1", names), comparison(*profiles), chart, both, *below, class_="lens two")
     head = tag(
@@ -89,7 +89,7 @@ BESIDE = (parts.finding_section, parts.source)
 """The sections of two kernels that stand side by side."""
 
 BELOW = (parts.access_maps, parts.bank_maps, parts.phases, parts.tables, parts.device, parts.reservations)
-"""Those that need the whole width, one kernel after the other."""
+"""The sections that need the whole width; those of the second kernel follow those of the first."""
 
 ALL = (parts.finding_section, parts.main_figures, parts.source, *BELOW)
 

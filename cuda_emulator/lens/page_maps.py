@@ -69,12 +69,12 @@ def _figure(access: Access, profile: Profile, draw: Callable[..., str], verdict:
     assert access.example is not None
     chosen = access.example
     others = access.examples or (chosen,)
-    warps, rounds = (sorted({getattr(each, field) for each in others}) for field in ("warp", "round"))
+    warps, rounds = (sorted({getattr(example, field) for example in others}) for field in ("warp", "round"))
     variants = []
-    for each in others:
-        kind = f"variant w{warps.index(each.warp)} r{rounds.index(each.round)}"
-        kind += " costliest" if each is chosen or each == chosen else ""
-        variants.append(tag("div", *_pictures(each, access, profile, draw, name), class_=kind))
+    for example in others:
+        kind = f"variant w{warps.index(example.warp)} r{rounds.index(example.round)}"
+        kind += " costliest" if example is chosen or example == chosen else ""
+        variants.append(tag("div", *_pictures(example, access, profile, draw, name), class_=kind))
     if len(others) == 1:
         variants = [tag("div", *_pictures(chosen, access, profile, draw, name))]
         missing = Html("")

@@ -130,21 +130,21 @@ def tables(profile: Profile) -> Html:
             "passes",
             "most ways",
         ]
-        rows = [_access_row(each, profile.accesses) for each in profile.accesses]
+        rows = [_access_row(access, profile.accesses) for access in profile.accesses]
         parts += [tag("h3", "Accesses"), table(heads, rows, frozenset((0, *range(3, 10))), "Accesses")]
     if profile.reuse:
         heads = ["array", "memory", "elements", "touched", "loads", "stores", "atomics", "most loads of one element"]
         heads += ["in one block", "requests in one block"]
         rows = [
-            [each.array, each.space, count(each.elements)]
-            + [count(n) for n in (each.touched, each.loads, each.stores, each.atomics)]
-            + [count(n) for n in (each.most_loads, each.most_loads_in_block, each.most_requests_in_block)]
-            for each in profile.reuse
+            [reuse.array, reuse.space, count(reuse.elements)]
+            + [count(n) for n in (reuse.touched, reuse.loads, reuse.stores, reuse.atomics)]
+            + [count(n) for n in (reuse.most_loads, reuse.most_loads_in_block, reuse.most_requests_in_block)]
+            for reuse in profile.reuse
         ]
         parts += [tag("h3", "Reuse of each array"), table(heads, rows, frozenset(range(2, 10)), "Reuse")]
     if profile.branches:
         heads = ["line", "condition", "evaluated by warps", "divergent", "lanes", "taken", "a warp that diverges"]
-        rows = [_branch_row(each) for each in profile.branches]
+        rows = [_branch_row(branch) for branch in profile.branches]
         parts += [tag("h3", "Branches"), table(heads, rows, frozenset((0, 2, 3, 4, 5)), "Branches")]
     note = tag("p", "These tables are of the traced blocks.", class_="quiet")
     return tag("section", *parts, note) if parts else Html("")

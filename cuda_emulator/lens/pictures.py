@@ -40,7 +40,7 @@ def access_map(request: Request, title: str, array: str = "") -> str:
     row, left, top = 9, 66, 52
     position = _positions(shown, left, 8 * cell)
     right, bottom = position[shown[-1]] + 8 * cell, top + row * BANKS
-    used, fetched = sum(len(each) for each in touched.values()), SECTOR * len(touched)
+    used, fetched = sum(len(offsets) for offsets in touched.values()), SECTOR * len(touched)
     sums = f"{size_of(used)} used of {size_of(fetched)}, {counted_share(used / fetched)}"
     parts = [label(left, 13, f"{plural(len(touched), 'sector')}: {sums}", "lens-ink lens-strong")]
     parts.append(_legend(left, 20))
@@ -65,11 +65,11 @@ def access_map(request: Request, title: str, array: str = "") -> str:
         parts.append(label(left, height + 8, more, "lens-ink"))
         height += 16
     between = f"byte {count(SECTOR * min(touched))} and {count(SECTOR * max(touched) + SECTOR - 1)}"
-    told = (
+    caption = (
         f"{plural(len(request.lanes), 'lane')}, {size_of(request.size)} each, in {plural(len(touched), 'sector')} "
         f"of {SECTOR} bytes between {between}: {sums}."
     )
-    return svg(max(right + 10, left + 400), height, title, told, parts)
+    return svg(max(right + 10, left + 400), height, title, caption, parts)
 
 
 def _positions(sectors: list[int], left: float, width: float) -> dict[int, float]:
@@ -171,13 +171,13 @@ def bank_map(request: Request, title: str, array: str = "") -> str:
             )
     parts.append(f'<path d="M{left} {floor}H{right}" class="lens-rule"/>')
     busiest = min(bank for bank in load if load[bank] == ways)
-    told = (
+    caption = (
         f"{plural(len(asked), 'lane')} ask for {plural(len(words), 'word')} in "
         f"{plural(sum(map(bool, load.values())), 'bank')}. "
         f"Bank {busiest} gives {plural(ways, 'word')}"
         + (f", so the request takes {ways} passes." if ways > 1 else ", so one pass is enough.")
     )
-    return svg(right + 10, floor + 20, title, told, parts)
+    return svg(right + 10, floor + 20, title, caption, parts)
 
 
 def _bank_row(number: int, words: Mapping[int, list[int]], load: Mapping[int, int], y: float) -> list[str]:

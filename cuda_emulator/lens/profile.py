@@ -334,7 +334,7 @@ class Profile:
 
     @property
     def double_flops(self) -> int:
-        """Those of the floating-point operations whose result is float64, by the types that Numba infers."""
+        """Floating-point operations of the traced blocks with a float64 result, by the types that Numba infers."""
         return sum(each.double for each in self.operations)
 
     def traffic(self, space: Space = "global") -> int:

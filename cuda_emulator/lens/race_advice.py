@@ -44,7 +44,7 @@ def _atomic(group: RaceGroup) -> str:
 
 def _apart(group: RaceGroup, profile: Profile) -> str:
     arrays = listed(group.arrays)
-    if any(each.site.text.startswith(f"cuda.{THIS_GRID}") for each in profile.collectives):
+    if any(collective.site.text.startswith(f"cuda.{THIS_GRID}") for collective in profile.collectives):
         lines = listed([f"line {line}" for _, line in group.lines])
         return (
             f"The threads are in different blocks, and no barrier across the grid is between them. Put a "
@@ -139,7 +139,7 @@ def _in_one_warp(group: RaceGroup) -> bool:
     return all(race.first.thread // WARP == race.second.thread // WARP for race in group.races)
 
 
-def found(group: RaceGroup) -> str:
+def pairs_text(group: RaceGroup) -> str:
     """The number of pairs in the group."""
     kinds = f": {listed(group.conflicts)}" if len(group.conflicts) > 1 else ""
     reach = {

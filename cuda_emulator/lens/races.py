@@ -53,13 +53,13 @@ def find_races(trace: Trace, places: Places, granules: Granules, kinds: Array, u
         first, last = granules.first[:-1][order], granules.first[1:][order]
     else:
         of, first, last = places.of, granules.first[:-1], granules.first[1:]
-    found, count = race_pairs(
+    pairs, count = race_pairs(
         bounds, floors, events["site"], events["thread"], events["epoch"], events["warp_epoch"],
         events["flags"], kinds, of, shared, first, last, granules.numbers, granules.count,
     )  # fmt: skip
     if trace.rounds is not None:
-        found[:count, 1:3] = order[found[:count, 1:3]]
-    rows = [tuple(int(number) for number in row[:4]) for row in found[:count]]
+        pairs[:count, 1:3] = order[pairs[:count, 1:3]]
+    rows = [tuple(int(number) for number in row[:4]) for row in pairs[:count]]
     legal = idiomatic(trace, kinds, granules, [(first, second) for _, first, second, _ in rows])
     races = [_race(trace, places, *row) for row, fine in zip(rows, legal, strict=True) if not fine]
     between = [race for race in races if race.between_blocks and race.kind != CONFLICTS[0]]
@@ -176,7 +176,7 @@ def race_pairs(
     """(rows, their number): each row is (kind, first event, second event, times, between blocks) of the first pair."""
     events = np.full(9 * granules, -1, np.int32)  # three stored events for each granule and kind
     moments = np.zeros(6 * granules, np.int64)  # of the first two stored events
-    found = np.empty((MOST, 5), np.int64)
+    pairs = np.empty((MOST, 5), np.int64)
     count = 0
     for b in range(bounds.shape[0] - 1):
         block = bounds[b]
@@ -205,20 +205,20 @@ def race_pairs(
                 conflict = 2 if side == 1 else 1 if kind == LOAD else 0
                 known = 0
                 while known < count and not (
-                    found[known, 0] == conflict
-                    and site[found[known, 1]] == site[x]
-                    and site[found[known, 2]] == site[y]
-                    and memory[found[known, 2]] == memory[y]
-                    and found[known, 4] == (x < block)
+                    pairs[known, 0] == conflict
+                    and site[pairs[known, 1]] == site[x]
+                    and site[pairs[known, 2]] == site[y]
+                    and memory[pairs[known, 2]] == memory[y]
+                    and pairs[known, 4] == (x < block)
                 ):
                     known += 1
                 if known < count:
-                    found[known, 3] += 1
+                    pairs[known, 3] += 1
                 elif count < MOST:
-                    found[count, 0] = conflict
-                    found[count, 1] = x
-                    found[count, 2] = y
-                    found[count, 3] = 1
-                    found[count, 4] = x < block
+                    pairs[count, 0] = conflict
+                    pairs[count, 1] = x
+                    pairs[count, 2] = y
+                    pairs[count, 3] = 1
+                    pairs[count, 4] = x < block
                     count += 1
-    return found, count
+    return pairs, count

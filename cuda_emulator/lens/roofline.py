@@ -37,7 +37,7 @@ def estimate(profile: Profile, device: Device) -> Roofline | None:
     peak, bandwidth = (operations / computing if computing else device.peak(dtype)), device.bandwidth
     intensity = profile.intensity
     times = _times(profile, device)
-    longest = max(times, key=lambda each: each.seconds)
+    longest = max(times, key=lambda part: part.seconds)
     return Roofline(
         device=device.name,
         dtype=dtype,
@@ -70,11 +70,11 @@ def _times(profile: Profile, device: Device) -> tuple[LeastTime, ...]:
     dtype, computing = _arithmetic(profile, device)
     busiest = f"{count(rounds)} of {plural(blocks, 'block')} on the busiest of {multiprocessors} multiprocessors"
     traffic = profile.traffic() * profile.scale
-    passes = sum(each.wavefronts for each in profile.accesses if each.space == "shared") * profile.scale / blocks
+    passes = sum(access.wavefronts for access in profile.accesses if access.space == "shared") * profile.scale / blocks
     resident = profile.static.blocks if profile.static and profile.static.blocks else 1
     waves = -(-blocks // (multiprocessors * resident))
-    loads = any(each.space == "global" and each.kind == "load" and each.requests for each in profile.accesses)
-    made = [
+    loads = any(access.space == "global" and access.kind == "load" and access.requests for access in profile.accesses)
+    times = [
         LeastTime("memory", traffic / device.bandwidth, f"{quantity(traffic, 'B')} of sectors, as if no cache helped"),
         LeastTime(
             "compute",
@@ -93,7 +93,7 @@ def _times(profile: Profile, device: Device) -> tuple[LeastTime, ...]:
         ),
         LeastTime("launch", LAUNCH, f"no launch takes less than about {duration(LAUNCH)}"),
     ]
-    return tuple(each for each in made if each.seconds)
+    return tuple(part for part in times if part.seconds)
 
 
 def compulsory_bytes(profile: Profile) -> float:

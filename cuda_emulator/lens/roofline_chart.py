@@ -33,7 +33,7 @@ def roofline_chart(profiles: Sequence[Profile]) -> str:
     assert profiles[0].roofline is not None
     device = find_device(profiles[0].roofline.device)
     single, double = device.peak("float32"), device.peak("float64")
-    speeds = [_speed(each) for each in profiles]
+    speeds = [_speed(profile) for profile in profiles]
     top = math.log10(single) + 0.3
     bottom = min(math.log10(min(speeds)), math.log10(device.bandwidth) + LOWEST * math.log10(2)) - 0.3
 
@@ -68,11 +68,11 @@ def roofline_chart(profiles: Sequence[Profile]) -> str:
         parts.append(label(RIGHT, up(peak) - 5, f"{dtype}: {quantity(peak, 'flop/s')}", "lens-ink lens-small lens-end"))
     x, y = across(4 * start), up(4 * start * device.bandwidth)
     parts.append(label(x + 8, y + 14, f"memory: {quantity(device.bandwidth, 'B/s')}", "lens-ink lens-small"))
-    for number, (each, speed) in enumerate(zip(profiles, speeds, strict=True)):
-        parts.append(_kernel(each, speed, across, up, MARKS[number % len(MARKS)]))
-    told = " ".join(f"{each.kernel}: {_said(each, speed)}." for each, speed in zip(profiles, speeds, strict=True))
+    for number, (profile, speed) in enumerate(zip(profiles, speeds, strict=True)):
+        parts.append(_kernel(profile, speed, across, up, MARKS[number % len(MARKS)]))
+    caption = " ".join(f"{run.kernel}: {_said(run, speed)}." for run, speed in zip(profiles, speeds, strict=True))
     title = f"Roofline of {device.name}"
-    return svg(WIDTH, HEIGHT, title, told, parts)
+    return svg(WIDTH, HEIGHT, title, caption, parts)
 
 
 def _speed(profile: Profile) -> float:
@@ -100,7 +100,7 @@ def _kernel(
     least = compulsory_bytes(profile)
     operations = profile.flops * profile.scale
     if least and operations / least > 1.05 * profile.intensity:
-        others = max(each.seconds for each in profile.roofline.times if each.name != "memory")
+        others = max(part.seconds for part in profile.roofline.times if part.name != "memory")
         right, high = across(operations / least), up(operations / max(others, least / profile.roofline.bandwidth))
         parts.append(f'<path d="M{x:g} {y:g}L{right:g} {high:g}" class="lens-edge" stroke-dasharray="3 3"/>')
         parts.append(f'<circle cx="{right:g}" cy="{high:g}" r="5" class="lens-ring"/>')

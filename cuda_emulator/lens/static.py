@@ -43,8 +43,8 @@ def static(
         source = f"compiled by numba-cuda for compute capability {_dotted(device)}"
     except RegistersUnknown as reason:
         source = f"an upper limit from block size and shared memory; the number of registers is unknown: {reason}"
-    found = occupancy(device.capability, threads, NO_LIMIT if registers is None else registers, shared_bytes)
-    held = found.blocks * device.multiprocessors
+    estimated = occupancy(device.capability, threads, NO_LIMIT if registers is None else registers, shared_bytes)
+    held = estimated.blocks * device.multiprocessors
     launched = held if grid_blocks is None else grid_blocks
     waves = launched / held if held else 0.0
     few = 0 < waves < 1
@@ -54,11 +54,11 @@ def static(
         spilled_bytes=spilled,
         shared_bytes=shared_bytes,
         threads=threads,
-        blocks=found.blocks,
-        occupancy=found.share * min(waves, 1.0),
-        limit="grid" if few else "shared memory" if found.limit == "shared" else found.limit,
+        blocks=estimated.blocks,
+        occupancy=estimated.share * min(waves, 1.0),
+        limit="grid" if few else "shared memory" if estimated.limit == "shared" else estimated.limit,
         source=source,
-        allowed=found.share,
+        allowed=estimated.share,
         multiprocessors=device.multiprocessors,
         busy=min(launched, device.multiprocessors),
         waves=waves,

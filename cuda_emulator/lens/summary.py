@@ -28,13 +28,13 @@ def figures(profile: Profile) -> list[Figure]:
 
     All profiles have the same names in the same order.
     """
-    reached = [each for each in profile.accesses if each.space == "global"]
-    banked = [each for each in profile.accesses if each.space == "shared"]
-    sectors, requests = sum(each.sectors for each in reached), sum(each.requests for each in reached)
-    used = sum(each.bytes_used for each in reached)
-    wavefronts, ideal = sum(each.wavefronts for each in banked), sum(each.ideal_wavefronts for each in banked)
-    evaluated = sum(each.evaluated for each in profile.branches)
-    divergent = sum(each.divergent for each in profile.branches)
+    reached = [access for access in profile.accesses if access.space == "global"]
+    banked = [access for access in profile.accesses if access.space == "shared"]
+    sectors, requests = sum(access.sectors for access in reached), sum(access.requests for access in reached)
+    used = sum(access.bytes_used for access in reached)
+    wavefronts, ideal = sum(access.wavefronts for access in banked), sum(access.ideal_wavefronts for access in banked)
+    evaluated = sum(branch.evaluated for branch in profile.branches)
+    divergent = sum(branch.divergent for branch in profile.branches)
     scale = profile.scale
     per_request = sectors / requests if requests else None
     efficiency = used / (SECTOR * sectors) if sectors else None
@@ -150,23 +150,23 @@ def roofline_text(profile: Profile) -> list[str]:
     line = profile.roofline
     if line is None:
         return ["The run ended early, so the counts say nothing about the time of the launch."] if profile.fault else []
-    made = [f"An estimate, not a measurement, for {line.device}.", _operations_text(profile, line)]
+    lines = [f"An estimate, not a measurement, for {line.device}.", _operations_text(profile, line)]
     if profile.flops and profile.traffic():
         side = "below" if line.intensity < line.ridge else "at or above"
-        made.append(
+        lines.append(
             f"{three_digits(line.intensity)} flop/B is {side} the ridge of {three_digits(line.ridge)} flop/B. Without "
             f"caches {quantity(line.attainable, 'flop/s')} of the device's {quantity(line.peak, 'flop/s')}, at "
             f"{quantity(line.bandwidth, 'B/s')}."
         )
-    made += [f"{each.name}: {duration(each.seconds)} ({each.reason})" for each in line.times]
+    lines += [f"{part.name}: {duration(part.seconds)} ({part.reason})" for part in line.times]
     if line.bound == "launch":
-        made.append(
+        lines.append(
             f"Bound by the launch: its work takes less than {duration(line.seconds)}, so a time would say nothing "
             "about the kernel. Compare its counts, or profile more data."
         )
     else:
-        made.append(f"Bound by {line.bound}: the launch would take {duration(line.seconds)} or more without caches.")
-    return [*made, f"Source: {line.source}"]
+        lines.append(f"Bound by {line.bound}: the launch would take {duration(line.seconds)} or more without caches.")
+    return [*lines, f"Source: {line.source}"]
 
 
 def _operations_text(profile: Profile, line: Roofline) -> str:

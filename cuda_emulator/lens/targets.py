@@ -1,7 +1,7 @@
 """Find the launch for a target on the command line.
 
 kernels.py:scale                           a kernel of a script: its first launch, or its N-th
-kernels.py:scale with args                 the same kernel with arguments made from text (given.py)
+kernels.py:scale with args                 the same kernel with arguments made from text (arguments_from_text.py)
 tiled_16, softmax_warp                     a kernel that another package knows by this name (hooks.py)
 """
 
@@ -18,7 +18,7 @@ from ..hooks import extensions
 from ..launches import Launch, catch
 from ..runtime.dispatcher import Kernel
 from ..scripts import require_script, run_script
-from .given import arguments_from
+from .arguments_from_text import arguments_from
 
 
 @dataclass(frozen=True)

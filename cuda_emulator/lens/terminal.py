@@ -63,7 +63,7 @@ def report(profile: Profile) -> RenderableType:
         parts += [_title("Reuse of each array, in the traced blocks"), _reuse(profile)]
     parts += _sentences("Static occupancy", static_text(profile))
     parts += _sentences("Roofline estimate", roofline_text(profile))
-    parts += _sentences("Not traced", [f"line {each.line}: {each.text}: {each.reason}" for each in profile.not_traced])
+    parts += _sentences("Not traced", [f"line {gap.line}: {gap.text}: {gap.reason}" for gap in profile.not_traced])
     parts += _sentences("Not judged", profile.unjudged)
     parts += _sentences("What these numbers do not say", caveats(profile))
     return Group(*parts)
@@ -168,12 +168,12 @@ def _accesses(profile: Profile) -> RenderableType:
     return Whole(table, indent=2)
 
 
-def access_row(each: Access, accesses: Sequence[Access]) -> tuple[str, ...]:
+def access_row(access: Access, accesses: Sequence[Access]) -> tuple[str, ...]:
     """A row of the table of accesses: access, memory, requests, lanes, sectors, bytes used, passes."""
-    sectors = count(each.sectors) if each.space == "global" else ""
-    passes = count(each.wavefronts) if each.space == "shared" else ""
-    name = access_name(each, accesses)
-    return (name, each.space, count(each.requests), count(each.lanes), sectors, count(each.bytes_used), passes)
+    sectors = count(access.sectors) if access.space == "global" else ""
+    passes = count(access.wavefronts) if access.space == "shared" else ""
+    name = access_name(access, accesses)
+    return (name, access.space, count(access.requests), count(access.lanes), sectors, count(access.bytes_used), passes)
 
 
 def _reuse(profile: Profile) -> RenderableType:

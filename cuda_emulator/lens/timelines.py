@@ -55,14 +55,14 @@ def timeline(profile: Profile) -> str:
     parts.append(label(left - 8, top - 8, "phase", "lens-quiet lens-end"))
     if left_out:
         parts.append(label(left, bottom + 16, f"{plural(left_out, 'later phase')} not drawn", "lens-ink"))
-    told = f"{plural(len(profile.phases), 'phase')} between barriers; requests of all traced blocks. " + " ".join(
+    text = f"{plural(len(profile.phases), 'phase')} between barriers; requests of all traced blocks. " + " ".join(
         f"Phase {phase.number}: "
         + (", ".join(f"{names[n][2]} {r}" for n, r in sorted(phase.requests.items()) if n in names) or "nothing")
         + "."
         for block, _ in groups[:4]
         for phase in block
     )
-    return svg(max(x + 10, left + 120), bottom + (26 if left_out else 10), f"Timeline of {profile.kernel}", told, parts)
+    return svg(max(x + 10, left + 120), bottom + (26 if left_out else 10), f"Timeline of {profile.kernel}", text, parts)
 
 
 def repeats(phases: Sequence[Phase]) -> list[tuple[list[Phase], int]]:

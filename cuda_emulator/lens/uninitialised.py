@@ -45,8 +45,8 @@ def find_uninitialised(
         np.asarray(trace.bounds, np.int64), events["site"], events["thread"], events["epoch"], events["warp_epoch"],
         kinds, is_shared[places.of], fresh, granules.first, granules.numbers, granules.count,
     )  # fmt: skip
-    found = [_describe(trace, places, int(examples[site]), int(times[site])) for site in np.flatnonzero(times)]
-    return sorted(found, key=lambda each: (each.site.line, each.site.column))
+    reads = [_describe(trace, places, int(examples[site]), int(times[site])) for site in np.flatnonzero(times)]
+    return sorted(reads, key=lambda read: (read.site.line, read.site.column))
 
 
 def _reads_of_fresh_memory(trace: Trace, places: Places, kinds: Array) -> Array:

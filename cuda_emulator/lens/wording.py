@@ -69,14 +69,14 @@ def party(one: Party, profile: Profile) -> str:
     return f"{who} {_DOES.get(one.site.kind, 'accesses it')} in line {one.site.line}: {one.site.text}"
 
 
-def uninitialised_text(found: Uninitialised, profile: Profile) -> tuple[str, str]:
+def uninitialised_text(read: Uninitialised, profile: Profile) -> tuple[str, str]:
     """(title, sentence) for a read of shared or global memory before it is written."""
-    who = f"{thread(found.thread, profile.block)} of {block_name(found.block, profile)}"
-    title = f"Uninitialised read of {found.space} {element(found.array, found.index)}"
-    writer = "any thread of the block wrote it" if found.space == "shared" else "a copy or a kernel wrote it"
+    who = f"{thread(read.thread, profile.block)} of {block_name(read.block, profile)}"
+    title = f"Uninitialised read of {read.space} {element(read.array, read.index)}"
+    writer = "any thread of the block wrote it" if read.space == "shared" else "a copy or a kernel wrote it"
     detail = (
-        f"{who} reads it in line {found.site.line}, before {writer}: {found.site.text}. "
-        f"Found: {plural(found.times, 'such read')}."
+        f"{who} reads it in line {read.site.line}, before {writer}: {read.site.text}. "
+        f"Found: {plural(read.times, 'such read')}."
     )
     return title, detail
 

@@ -155,10 +155,10 @@ def type_of(value: Any, name: str, kernel: str) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         key = (value.dtype, value.ndim, value.flags.num)
-        found = _array_types.get(key)
-        if found is None:
-            found = _array_types[key] = _typed(value, value.dtype, name, kernel)
-        return found
+        numba_type = _array_types.get(key)
+        if numba_type is None:
+            numba_type = _array_types[key] = _typed(value, value.dtype, name, kernel)
+        return numba_type
     if kind is bool:
         return types.boolean
     if kind is float:
@@ -168,10 +168,10 @@ def type_of(value: Any, name: str, kernel: str) -> Any:
             return types.int64 if value < 2**63 else types.uint64
         raise TypeError(f"{kernel}: the argument {name!r} is {value}: a kernel's integers have 64 bits")
     if isinstance(value, np.generic) and not isinstance(value, np.void):
-        found = _scalar_types.get(value.dtype)
-        if found is None:
-            found = _scalar_types[value.dtype] = _typed(value, value.dtype, name, kernel)
-        return found
+        numba_type = _scalar_types.get(value.dtype)
+        if numba_type is None:
+            numba_type = _scalar_types[value.dtype] = _typed(value, value.dtype, name, kernel)
+        return numba_type
     return _typed(value, getattr(value, "dtype", None), name, kernel)
 
 

@@ -160,9 +160,9 @@ def check_launch(launch: CheckedLaunch, look: Callable[[bool], Detection | None]
 def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | None) -> None:
     name, grid, block = launch.ready.name, launch.grid, launch.block
     check_report.of(name).launches += 1
-    told, parts = f"checking {name}, launch {check_report.of(name).launches}", 1 + len(POISONS)
-    progress(told, 0, parts)  # the detector, then the orders
-    found = look(False) if look is not None else None
+    activity, parts = f"checking {name}, launch {check_report.of(name).launches}", 1 + len(POISONS)
+    progress(activity, 0, parts)  # the detector, then the orders
+    detection = look(False) if look is not None else None
     threads, blocks = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
     if launch.ready.compiled.waits:  # a thread waits for an earlier one, and in other orders for ever
         check_report.remark(name, "has a loop that waits for other threads, and was run in one order only")
@@ -171,7 +171,7 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
     for number, ((order, thread_order, block_order), poison) in enumerate(
         zip(orders(threads, blocks, launch.seed), POISONS, strict=True), start=1
     ):
-        progress(told, number, parts)
+        progress(activity, number, parts)
         if launch.ready.compiled.waits and forward:
             order, thread_order, block_order = next(orders(threads, blocks, launch.seed))
         try:
@@ -183,23 +183,23 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
             may_wrap = fault.status[CODE] == NEGATIVE_INDEX and not forward and isinstance(error, KernelError)
             if may_wrap and _wraps_without_effect(launch, cast(KernelError, error)):
                 check_report.of(name).launches -= 1  # the check begins anew, with the kernel that wraps
-                return _check(launch, _looked_already(look, found))
+                return _check(launch, _looked_already(look, detection))
             if forward:
                 error.add_note(f"It happened with threads and blocks {order}; forward, the launch went well.")
-            raise noted(error, found) from error.__cause__
+            raise noted(error, detection) from error.__cause__
         if not forward:
             forward = launch.results()
             for status in statuses:
                 warn(launch.ready.compiled.notes(status))
-            if found is not None and found.races:
-                raise race_error(found, name)
-        elif {each.array for each in differences(launch.arrays, forward)} - by_chance:
-            found, more = _judged(launch, found, look, forward, (order, poison))
+            if detection is not None and detection.races:
+                raise race_error(detection, name)
+        elif {difference.array for difference in differences(launch.arrays, forward)} - by_chance:
+            detection, more = _judged(launch, detection, look, forward, (order, poison))
             by_chance |= more
-    for each in found.unwritten if found is not None else ():
-        if each.space == "global" and found is not None and found.blocks < found.grid_blocks:
+    for read in detection.unwritten if detection is not None else ():
+        if read.space == "global" and detection is not None and detection.blocks < detection.grid_blocks:
             continue  # a block that was not looked at may have written it
-        check_report.remark(name, f"reads what nobody has written, which changes no result: {each.sentence}")
+        check_report.remark(name, f"reads what nobody has written, which changes no result: {read.sentence}")
     launch.restore(forward)
     progress("")
 
@@ -236,7 +236,7 @@ def _wraps_without_effect(launch: CheckedLaunch, error: KernelError) -> bool:
 
 def _judged(
     launch: CheckedLaunch,
-    found: Detection | None,
+    detection: Detection | None,
     look: Callable[[bool], Detection | None] | None,
     forward: list[np.ndarray],
     at: tuple[str, int],
@@ -251,31 +251,31 @@ def _judged(
     _, threads, blocks = next(orders(int(np.prod(launch.block)), int(np.prod(launch.grid)), launch.seed))
     absent = _absent_lane(launch, poison, threads, blocks, forward)
     if absent is not None:
-        raise noted(absent, found)
+        raise noted(absent, detection)
     launch.run(poison, threads, blocks, launch.unwritten.names)
     poisoned = first_difference([(name, array.copy(order="K")) for name, array in launch.arrays], forward)
     if poisoned is not None:
         unwritten = _unwritten_argument(launch, poison, threads, blocks, forward) if launch.unwritten.names else ""
-        if found is None and look is not None:
+        if detection is None and look is not None:
             launch.restore(launch.before)
-            found = look(True)
-        raise unwritten_error(poisoned, found, launch.function, unwritten)
-    if found is None and look is not None:
+            detection = look(True)
+        raise unwritten_error(poisoned, detection, launch.function, unwritten)
+    if detection is None and look is not None:
         launch.restore(launch.before)
-        found = look(True)
-        if found is not None and found.races:
-            raise race_error(found, launch.ready.name)
-    whole = found is not None and found.complete
+        detection = look(True)
+        if detection is not None and detection.races:
+            raise race_error(detection, launch.ready.name)
+    whole = detection is not None and detection.complete
     for difference in differing:
-        if found is None or not _is_left_to_chance(launch, difference):
-            raise noted(depends_on_order(difference, order, launch.function), found)
+        if detection is None or not _is_left_to_chance(launch, difference):
+            raise noted(depends_on_order(difference, order, launch.function), detection)
     why = (
         "but no two threads race: it is left to chance, as the places that an atomic counter gives"
         if whole
         else "which its atomics can explain: the blocks that were looked at have no race"
     )
     check_report.remark(launch.ready.name, f"{differing[0].text(order)}, {why}")
-    return found, {each.array for each in differing}
+    return detection, {difference.array for difference in differing}
 
 
 def _is_left_to_chance(launch: CheckedLaunch, difference: Difference) -> bool:

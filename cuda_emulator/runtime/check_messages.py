@@ -19,7 +19,8 @@ ROUNDING = 1024
 """Units in the last place that a float may differ by: the order of threads changes the rounding of sums by atomics."""
 
 ROUNDING_OF_LARGEST = 64
-"""The same for the largest value of the array: a small value may be the difference of two large sums."""
+"""Units in the last place of the array's largest value that a float may differ by: a small one may be the difference
+of two large sums."""
 
 SHOWN = 3
 """The number of further races that are listed below the first."""
@@ -93,13 +94,13 @@ def different(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- errors
 
 
-def race_error(found: Detection, kernel: str) -> KernelError:
+def race_error(detection: Detection, kernel: str) -> KernelError:
     """The error for the races that a detector found: the first, with the others below it.
 
     A line that races with itself in several ways, such as in a block and between blocks, is told once.
     """
     told: dict[tuple[str, int, str], Found] = {}
-    for race in found.races:
+    for race in detection.races:
         told.setdefault((race.file, race.line, race.array), race)
     first, *others = told.values()
     error = KernelError(first.sentence, filename=first.file, line=first.line, kernel=kernel)
@@ -107,11 +108,11 @@ def race_error(found: Detection, kernel: str) -> KernelError:
         error.add_note(f"also line {other.line}: {other.sentence}")
     if len(others) > SHOWN:
         error.add_note(f"and {len(others) - SHOWN} more")
-    return noted(error, found)
+    return noted(error, detection)
 
 
 def unwritten_error(
-    difference: Difference, found: Detection | None, function: Callable[..., Any], argument: str = ""
+    difference: Difference, detection: Detection | None, function: Callable[..., Any], argument: str = ""
 ) -> KernelError:
     """The error for a result that depends on the values of memory that nobody has written.
 
@@ -119,12 +120,12 @@ def unwritten_error(
     """
     shown = f"{difference.with_other_values()} in fresh memory"
     space = "global" if argument else "shared"
-    reads = [each for each in found.unwritten if each.space == space] if found is not None else []
+    reads = [read for read in detection.unwritten if read.space == space] if detection is not None else []
     if reads:
-        first: Found = next((each for each in reads if each.array == argument), reads[0])
+        first: Found = next((read for read in reads if read.array == argument), reads[0])
         name = getattr(function, "__name__", None)
         sentence = f"{first.sentence} The result depends on it: {shown}"
-        return noted(KernelError(sentence, filename=first.file, line=first.line, kernel=name), found)
+        return noted(KernelError(sentence, filename=first.file, line=first.line, kernel=name), detection)
     if argument:
         where, array = f"elements of {argument} that nobody has written", argument.partition("[")[0]
         lines = _lines(function, lambda node: _reads_from(node, array))
@@ -136,7 +137,7 @@ def unwritten_error(
         function,
         lines[0] if lines else None,
     )
-    return noted(error, found)
+    return noted(error, detection)
 
 
 def depends_on_order(difference: Difference, order: str, function: Callable[..., Any]) -> KernelError:
@@ -152,10 +153,10 @@ def depends_on_order(difference: Difference, order: str, function: Callable[...,
     )
 
 
-def noted(error: Error, found: Detection | None) -> Error:
+def noted(error: Error, detection: Detection | None) -> Error:
     """The error, with the command that shows more."""
-    if found is not None and found.more:
-        error.add_note(f"{found.more} shows more")
+    if detection is not None and detection.more:
+        error.add_note(f"{detection.more} shows more")
     return error
 
 

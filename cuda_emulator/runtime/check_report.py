@@ -39,17 +39,17 @@ def remark(kernel: str, sentence: str) -> None:
     of(kernel).remarks[sentence] = None
 
 
-def looked(kernel: str, found: Detection) -> None:
+def looked(kernel: str, detection: Detection) -> None:
     """Count a launch that a detector looked at."""
     account = of(kernel)
-    if not found.blocks:
+    if not detection.blocks:
         pass
-    elif found.blocks == found.grid_blocks and not found.cut:
+    elif detection.blocks == detection.grid_blocks and not detection.cut:
         account.whole += 1
     else:
         account.sampled += 1
-        account.example = found.blocks, found.grid_blocks
-    for sentence in (*found.unjudged, *found.remarks):
+        account.example = detection.blocks, detection.grid_blocks
+    for sentence in (*detection.unjudged, *detection.remarks):
         remark(kernel, sentence)
 
 

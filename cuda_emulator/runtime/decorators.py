@@ -102,23 +102,23 @@ def _made(function: Any, device: bool, options: dict[str, Any], signatures: list
 
 
 def _check_function(function: Callable[..., Any], device: bool) -> None:
-    what = "a device function" if device else "a kernel"
+    noun = "a device function" if device else "a kernel"
     if isinstance(function, Kernel | DeviceFunction):
         raise definition_error(
             f"{function.py_func.__name__} is already made by @cuda.jit: apply the decorator once", function.py_func
         )
     if inspect.isclass(function):
-        raise TypeError(f"cuda.jit: {what} must be a function that starts with def, got the class {function.__name__}")
+        raise TypeError(f"cuda.jit: {noun} must be a function that starts with def, got the class {function.__name__}")
     if isinstance(function, staticmethod | classmethod):
         raise TypeError("cuda.jit: put @staticmethod above @cuda.jit, so that cuda.jit sees the function itself")
     if not inspect.isfunction(function):
         raise TypeError(
-            f"cuda.jit: {what} must be a function that starts with def, or a signature must come first; "
+            f"cuda.jit: {noun} must be a function that starts with def, or a signature must come first; "
             f"got {function!r}, a {type(function).__name__}"
         )
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise definition_error(f"{what} cannot be async: leave the word out", function)
+        raise definition_error(f"{noun} cannot be async: leave the word out", function)
     if inspect.isgeneratorfunction(function):
-        raise definition_error(f"{what} cannot yield: write results into an array", function)
+        raise definition_error(f"{noun} cannot yield: write results into an array", function)
     if function.__name__ == "<lambda>" and not device:
         raise definition_error("a kernel cannot be a lambda: write it with def", function)

@@ -122,11 +122,11 @@ class Kernel(Facts):
         # The types are part of the key: 4.0 == 4 and True == 1, but neither is a number of blocks.
         key = (griddim, blockdim, sharedmem, _types(griddim), _types(blockdim), type(sharedmem))
         try:
-            found = self._configured.get(key)
+            configured = self._configured.get(key)
         except TypeError:  # a list, which numba-cuda refuses too
-            found = None
+            configured = None
         checked_stream(stream)
-        if found is None:
+        if configured is None:
             name = self.py_func.__name__
             grid, block = limits.launch_shape(griddim, blockdim, name)
             threads = block[0] * block[1] * block[2]
@@ -136,11 +136,11 @@ class Kernel(Facts):
                     "promised: change one of them",
                     name,
                 )
-            found = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name, self.most_shared))
+            configured = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name, self.most_shared))
             if len(self._configured) >= 128:  # the program uses a new grid or block at every launch
                 self._configured.clear()
-            self._configured[key] = found
-        return found
+            self._configured[key] = configured
+        return configured
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int = 0, sharedmem: int = 0) -> Callable[..., None]:
         """The kernel with at least `ntasks` threads in one dimension. It has to check that its index is below `ntasks`.
@@ -156,16 +156,16 @@ class Kernel(Facts):
         threads = tpb or min(THREADS_OF_FORALL, self._most_threads or THREADS_OF_FORALL)
         return self.configure(-(-int(ntasks) // threads), threads, stream, sharedmem)
 
-    def run(self, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, given: tuple[Any, ...]) -> None:
+    def run(self, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, values: tuple[Any, ...]) -> None:
         """Launch the kernel: convert the arguments, compile for new types, run, copy back."""
         settings = current()
         if not settings.check:
-            self._run(grid, block, dynamic_bytes, given, settings)
+            self._run(grid, block, dynamic_bytes, values, settings)
             return
         account = check_report.of(self.py_func.__name__)
         before = account.launches
         try:
-            self._run(grid, block, dynamic_bytes, given, settings)
+            self._run(grid, block, dynamic_bytes, values, settings)
         except KernelError:
             account.launches, account.refused = before + 1, account.refused + 1
             raise
@@ -191,7 +191,7 @@ class Kernel(Facts):
                 limits.together(grid, block, ready.compiled.shared_bytes + dynamic_bytes, ready.name)
             if settings.check:
                 from .check import CheckedLaunch, check_launch
-                from .looking import looking
+                from .detector_schedule import looking
 
                 shape = (grid, block, dynamic_bytes)
                 checked = CheckedLaunch(self.py_func, ready, arguments.values, self.parameters, *shape, settings.seed)

@@ -19,9 +19,9 @@ from numba.core.errors import NumbaError
 from ..errors import KernelError, KernelWarning
 from ..helpers.status import Stopped, new_status
 from ..hooks import progress
+from .grid_barriers import Together
 from .limits import Extent
 from .places import calling_line
-from .together import Together
 from .workers import Fault, Run, run_on_workers
 
 SHORT = 200e-6
@@ -127,8 +127,8 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
             if together is None or not together.go_on():
                 break
     except Fault as fault:
-        told = explained(ready, fault, grid, block)
-        raise told from told.__cause__
+        error = explained(ready, fault, grid, block)
+        raise error from error.__cause__
     if ready.launches:
         ready.seconds = (time.perf_counter() - start) * cores_used / threads
     else:

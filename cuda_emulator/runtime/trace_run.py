@@ -1,7 +1,7 @@
 """The blocks of a traced launch: they run one after another, and write events into one buffer.
 
-Blocks that meet at barriers across the grid run in rounds, as in any launch (together.py). Those that are not traced
-run then too, compiled without events: the others read what they write.
+Blocks that meet at barriers across the grid run in rounds, as in any launch (grid_barriers.py). Those that are not
+traced run then too, compiled without events: the others read what they write.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..helpers.trace import (
 )
 from ..trace import EVENT, Memory, NotTraced, Operations, Site
 from . import limits
-from .together import Together
+from .grid_barriers import Together
 from .workers import interruptible
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Run:
 
 
 class RunTogether(Run):
-    """The same for blocks that meet at barriers across the grid.
+    """A run of the traced blocks that meet at barriers across the grid.
 
     plain: the kernel compiled without events, for the blocks that are not traced
     """

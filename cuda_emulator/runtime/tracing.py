@@ -56,16 +56,16 @@ def trace_launch(
     """
     configured = kernel.configure(grid, block, 0, dynamic_bytes)
     grid, block = configured.griddim, configured.blockdim
-    given = kernel._arguments(tuple(arguments))
-    compiled = kernel.traced(given.types, accesses_only)
+    converted = kernel._arguments(tuple(arguments))
+    compiled = kernel.traced(converted.types, accesses_only)
     if configured.sharedmem:
         limits.shared_memory(compiled.shared_bytes, configured.sharedmem, kernel.__name__, kernel.most_shared)
-    copies = Copies(arguments, given.values, kernel.parameters)
+    copies = Copies(arguments, converted.values, kernel.parameters)
     chosen = chosen_blocks(blocks, grid)
     run: Run
     if compiled.cooperative:
         limits.together(grid, block, compiled.shared_bytes + configured.sharedmem, kernel.__name__)
-        plain = kernel.plain(given.types)
+        plain = kernel.plain(converted.types)
         run = RunTogether(compiled, plain, grid, block, configured.sharedmem, most_events)
         done = list(chosen)
         fault = run.all_events(copies.values, done, kernel.source)
@@ -73,7 +73,7 @@ def trace_launch(
             if len(done) == 1 or blocks is not None:
                 raise too_large(kernel.__name__, run, done, most_events)
             done = done[: len(done) // 2]
-            copies = Copies(arguments, given.values, kernel.parameters)
+            copies = Copies(arguments, converted.values, kernel.parameters)
             run = RunTogether(compiled, plain, grid, block, configured.sharedmem, most_events)
             fault = run.all_events(copies.values, done, kernel.source)
     else:
@@ -95,12 +95,12 @@ def trace_launch(
         memories=memories,
         operations=run.operations(),
         own_accesses=run.own_accesses(),
-        argument_types=[str(kind) for kind in given.types],
-        arguments=[(name, described(value)) for name, value in zip(kernel.parameters, given.values, strict=True)],
+        argument_types=[str(kind) for kind in converted.types],
+        arguments=[(name, described(value)) for name, value in zip(kernel.parameters, converted.values, strict=True)],
         device_functions=[
-            (each.filename, each.first_line, each.text.rstrip("\n").split("\n")) for each in called(kernel.source)
+            (code.filename, code.first_line, code.text.rstrip("\n").split("\n")) for code in called(kernel.source)
         ],
-        not_traced=[*(NotTraced(*each) for each in compiled.facts["TRACE"]["not_traced"]), *skipped],
+        not_traced=[*(NotTraced(*fields) for fields in compiled.facts["TRACE"]["not_traced"]), *skipped],
         dynamic_bytes=configured.sharedmem,
         shared_bytes=compiled.shared_bytes,
         local_bytes=compiled.facts["LOCAL_BYTES"],

@@ -22,14 +22,14 @@ import numpy as np
 from ..compiler.reading.source import FunctionSource
 from ..errors import KernelError
 from ..intrinsics import GRID_BARRIER
+from ..runtime.grid_barriers import unmet
 from ..runtime.limits import SHARED_BYTES
-from ..runtime.together import unmet
 from . import step_numbers
 from .loading import loader
-from .meeting import collective, error_at, meet_at_barrier, meet_in_warps
 from .step_namespace import LAST, Dim3, Namespace, Thread, dim3_at
 from .step_numbers import plain
 from .step_rewrite import compile_step, synchronises
+from .waiting_threads import collective, error_at, meet_at_barrier, meet_in_warps
 
 #: "forward", "reverse", or a seed: then threads and blocks are shuffled, and the threads again after each collective.
 Order = str | int

@@ -18,9 +18,9 @@ import numpy as np
 
 from ..stepping.step_warps import WARP
 from .history import Touch, touches
-from .launched import Launched
 from .record import Walk
 from .walk import Groups
+from .walked_launch import Launched
 
 TRIES = 10
 """Orders that are tried at most."""
@@ -145,8 +145,8 @@ def _explained(walk: Walk, right: Walk, phase: int, ahead: tuple[int, ...], trie
         return None
     writes = {touch.who: touch for touch in mine if touch.who is not None}
     cell = next(
-        ((each.array, each.place) for each in mine if each.writes and each.thread == read.thread
-         and (each.array, each.place) in set(wrong)),
+        ((touch.array, touch.place) for touch in mine if touch.writes and touch.thread == read.thread
+         and (touch.array, touch.place) in set(wrong)),
         wrong[0],
     )  # fmt: skip
     missed = None if expected.writer is None else writes.get(expected.writer)

@@ -24,11 +24,11 @@ from ..intrinsics import GRID_BARRIER
 from ..runtime.limits import SHARED_BYTES
 from ..stepping import step_numbers
 from ..stepping.loading import loader
-from ..stepping.meeting import collective, frames, meet_at_barrier, meet_in_warps
 from ..stepping.step_memory import Checked
 from ..stepping.step_namespace import LAST, Dim3, Namespace, Site, dim3_at
 from ..stepping.step_numbers import plain
 from ..stepping.step_warps import WARP
+from ..stepping.waiting_threads import collective, frames, meet_at_barrier, meet_in_warps
 from .marks import Plan
 from .memory import Memory
 from .record import Access, Step, Walk
@@ -246,8 +246,8 @@ class _Walker:
         marks, generator, cuda = self.plan.marks, thread.generator, self.cuda
         assert generator is not None
         if thread.watched and thread.request is not None and thread.step is not None and answer is not None:
-            given = thread.request[2] if len(thread.request) > 2 else thread.request[-1]
-            thread.step.results[thread.linear] = given, answer
+            value = thread.request[2] if len(thread.request) > 2 else thread.request[-1]
+            thread.step.results[thread.linear] = value, answer
         cuda.thread, thread.request, thread.answer, thread.key = thread, None, None, None
         self.left -= 1
         if self.left < 0:

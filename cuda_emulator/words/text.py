@@ -29,7 +29,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """The same in one line, cut off after so many characters."""
+    """The text in one line, safe to print, cut off after `most` characters."""
     line = " ".join(printable(text).split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

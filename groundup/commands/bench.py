@@ -11,7 +11,7 @@ import typer
 
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
-from groundup.compiling import beforehand
+from groundup.compiling import precompile
 from shared.bench.on_gpu import gpu_record
 from shared.bench.on_gpu.gpu_record import recorded
 from shared.bench.records.document import Results, as_document
@@ -97,8 +97,8 @@ def bench(
     results_folder(out)
     path = out / "results.json"
 
-    if kernels := beforehand.kernels_of(plan):
-        say(beforehand.prepare(kernels).line(), err=True)
+    if kernels := precompile.kernels_of(plan):
+        say(precompile.prepare(kernels).line(), err=True)
 
     def keep(results: Results) -> None:
         write_json(path, as_document(results))
@@ -159,10 +159,10 @@ def _show(results: Results) -> None:
         console.print(Whole(table), crop=False)
         console.print()
     facts = results.environment
-    found = gpu_record.reference()
-    if found is not None and emulation(facts):
-        console.print(Whole(recorded(results.rows, found)), crop=False)
-        say(f"there: {found.title}; {found.page} has the rest\n")
+    reference = gpu_record.reference()
+    if reference is not None and emulation(facts):
+        console.print(Whole(recorded(results.rows, reference)), crop=False)
+        say(f"there: {reference.title}; {reference.page} has the rest\n")
     say("±: how far another run on this machine may find the ratio; none after a single pass")
     for doubt in doubts(results):
         say(f"warning: {doubt}")

@@ -55,7 +55,7 @@ def bench_compare_command(old: Path, new: Path, all_: bool, as_json: bool) -> No
         console.print(Whole(_facts(differing)), crop=False)
     groups = by_verdict(compare(before, after))
     for (verdict, basis), heading in HEADINGS.items():
-        mine = [each for each in groups[verdict] if basis in ("", each.basis)]
+        mine = [difference for difference in groups[verdict] if basis in ("", difference.basis)]
         if mine and (all_ or verdict != SAME):
             tell(f"\n{heading}", style="bold")
             console.print(Whole(_table(mine)), crop=False)

@@ -43,13 +43,13 @@ def charts(
     if read_json(results).get("kind") == gpu_record.KIND:
         _gpu_charts(results, out)
         return
-    found = load(results)
+    document = load(results)
     folder = results_folder(out or results.parent)
     from shared.charts import book  # here, as groundup/cli.py says
     from shared.charts.report import page  # here, as groundup/cli.py says
 
-    drawn = book.save_all(book.draw(found, emulated=emulated), folder)
-    written = page.write(found, drawn, folder / PAGE, saved=folder)
+    drawn = book.save_all(book.draw(document, emulated=emulated), folder)
+    written = page.write(document, drawn, folder / PAGE, saved=folder)
     if not drawn:
         say(f"too little was measured for a figure; the tables are in {written}")
         return

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from groundup import check as checking
-from groundup.as_it_goes import as_it_goes
 from groundup.check import Findings, Settings
-from groundup.compiling import beforehand
+from groundup.compiling import precompile
+from groundup.progress_lines import as_it_goes
 from groundup.stages import all_stages, named_stages
 from shared.checks.gradients import LIMIT
 from shared.contract import STAGES, load_stage
@@ -75,20 +75,20 @@ def check(
         raise ValueError(f"{'--kernel' if kernel else '--arch'} belongs to --compile")
     chosen, left_out = (named_stages(stages), {}) if stages else all_stages()
     expected = load_stage(reference)
-    if kernels := beforehand.of_check([stage.name for stage in chosen], dtype):
-        say(beforehand.prepare(kernels).line(), err=True)
+    if kernels := precompile.of_check([stage.name for stage in chosen], dtype):
+        say(precompile.prepare(kernels).line(), err=True)
     with as_it_goes("checking", json=as_json_) as tell:
 
-        def told(what: str, share: float) -> None:
-            tell(f"checking {what}", share)
+        def report(part: str, share: float) -> None:
+            tell(f"checking {part}", share)
 
-        found = checking.check(chosen, expected, settings, left_out, told)
+        findings = checking.check(chosen, expected, settings, left_out, report)
     if as_json_:
-        say(as_json(checking.document(found)), nl=False)
+        say(as_json(checking.document(findings)), nl=False)
     else:
-        _show(found)
-    if not found.ok:
-        say(checking.failure_report(found), err=True)
+        _show(findings)
+    if not findings.ok:
+        say(checking.failure_report(findings), err=True)
         raise typer.Exit(1)
 
 
@@ -98,10 +98,10 @@ def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | 
     check_kernels(kernels, architectures, dtype, json)
 
 
-def _show(found: Findings) -> None:
+def _show(findings: Findings) -> None:
     console = TextConsole()
-    table = _table(f"Compared with {found.reference} in float64", ("stage", "level"), ("checks", "worst"))
-    for report in found.reports:
+    table = _table(f"Compared with {findings.reference} in float64", ("stage", "level"), ("checks", "worst"))
+    for report in findings.reports:
         for i, level in enumerate(report.levels()):
             failed = Text(f"{level.failed} of {level.checks} failed", "bold red")
             layer = "" if level.worst.layer is None else f", layer {level.worst.layer}"
@@ -114,11 +114,11 @@ def _show(found: Findings) -> None:
             )
     console.print(Whole(table), crop=False)
     console.print("worst: the largest difference, in units of what rounding may do; 1 is the limit.\n", highlight=False)
-    if found.gradients:
+    if findings.gradients:
         table = _table(
             "Gradients against the slope of the loss, float64", ("stage", "networks"), ("slopes", "kinks", "worst")
         )
-        for stage, checks in found.gradients.items():
+        for stage, checks in findings.gradients.items():
             worst = max(checks, key=lambda c: (not c.ok, c.worst))
             wrong = sum(not c.ok for c in checks)
             table.add_row(
@@ -134,9 +134,9 @@ def _show(found: Findings) -> None:
             f"worst: the largest relative error; {LIMIT:.1e} is the limit. kinks: skipped, two slopes.\n",
             highlight=False,
         )
-    for name, reason in found.left_out.items():
+    for name, reason in findings.left_out.items():
         console.print(f"not checked: {name}: {reason}", markup=False, highlight=False, soft_wrap=True)
-    if found.ok:
+    if findings.ok:
         console.print("All agree.", style="green")
 
 

@@ -27,7 +27,7 @@ from groundup.commands.learn_output import (
 from groundup.commands.learn_watch import watch as watch_on_terminal
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner import record as record_file
-from groundup.course.learner.finding import (
+from groundup.course.learner.learners_folder import (
     DEFAULT,
     VARIABLE,
     around,
@@ -37,7 +37,7 @@ from groundup.course.learner.finding import (
     locate,
     repair,
 )
-from groundup.course.learner.finding import start as start_folder
+from groundup.course.learner.learners_folder import start as start_folder
 from groundup.course.learner.project_files import CASES
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
@@ -153,20 +153,20 @@ def check(
     if all_ and task:
         raise ValueError(f"check: name a task or give --all, not both; got {' '.join(task)} and --all")
     every = [*course().tasks, *course().cases]
-    named = [course().task(each) for each in task or []] or [order.chosen_task(workspace, None)]
-    chosen = [each for each in every if begun(workspace, each)] if all_ else named
+    named = [course().task(name) for name in task or []] or [order.chosen_task(workspace, None)]
+    chosen = [other for other in every if begun(workspace, other)] if all_ else named
     current = workspace.record.current
     verdicts: dict[str, Verdict] = {}
-    for each in chosen:
+    for one_task in chosen:
         if verdicts and task and not as_json_:
             say("")
-        verdicts[each.id] = _graded(workspace, each, quiet=as_json_)
+        verdicts[one_task.id] = _graded(workspace, one_task, quiet=as_json_)
     if all_:
         workspace.record.current = current
         workspace.save()
     if as_json_:
-        told = {name: verdict.document() for name, verdict in verdicts.items()}
-        say(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": told}), nl=False)
+        documents = {name: verdict.document() for name, verdict in verdicts.items()}
+        say(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": documents}), nl=False)
     elif all_:
         passed = sum(verdict.passed for verdict in verdicts.values())
         say(f"{passed} of {len(chosen)} written tasks pass" if chosen else "no task has been written yet")
@@ -214,9 +214,9 @@ def watch(
         watch_files(
             workspace,
             current,
-            grade=lambda each: _graded(workspace, each),
+            grade=lambda chosen: _graded(workspace, chosen),
             unreadable=typer.echo,
-            waiting=lambda each, line: show_watched(workspace, each, line, stay),
+            waiting=lambda chosen, line: show_watched(workspace, chosen, line, stay),
             stay=stay,
         )
     except KeyboardInterrupt:
@@ -296,11 +296,11 @@ def debug(context: typer.Context, task: TaskName = None) -> None:
     if (task or "").startswith("checkpoint"):
         raise ValueError("debug: a checkpoint names the function that is wrong; name the task of that function")
     workspace = locate(context.obj, course())
-    script, told = write_script(workspace, order.chosen_task(workspace, task))
+    script, text = write_script(workspace, order.chosen_task(workspace, task))
     if script is None:
-        say(told)
+        say(text)
         raise typer.Exit(1)
-    say(f"the call that fails, as a script:\n\n  {told.replace(str(script.parent), relative(script.parent))}")
+    say(f"the call that fails, as a script:\n\n  {text.replace(str(script.parent), relative(script.parent))}")
 
 
 @app.command(name="solution")
@@ -395,8 +395,8 @@ def reset(
     if undo:
         say(f"{place_of(workspace, chosen)} is as it was before the reset{copy}")
         return
-    what = ": the program is as it came again" if chosen.fault else " is a stub again"
-    say(f"{place_of(workspace, chosen)}{what}{copy}")
+    outcome = ": the program is as it came again" if chosen.fault else " is a stub again"
+    say(f"{place_of(workspace, chosen)}{outcome}{copy}")
     if kept:
         say(f"groundup learn reset {chosen.id} --undo brings yours back")
 

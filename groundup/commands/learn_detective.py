@@ -9,7 +9,7 @@ import typer
 
 from groundup.commands.learn_output import place_of, show_text
 from groundup.course.faults import KINDS
-from groundup.course.learner.finding import locate
+from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules.detecting import Answered

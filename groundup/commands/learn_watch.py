@@ -114,14 +114,14 @@ class Screen:
         if self.unreadable:
             self.unreadable = False
             self.draw_verdict()
-        self.due += [each for each in saved if each not in self.due]
+        self.due += [task for task in saved if task not in self.due]
         if self.due:
             # What a check that is cancelled was to grade is graded now.
             tasks = [*(self.check.tasks if self.check else []), *self.due]
             self.cancel()
             self.due, tasks = [], list(dict.fromkeys(tasks))
             self.check = start_check(self.workspace, tasks)
-            places = "\n".join(place_of(self.workspace, each) for each in tasks)
+            places = "\n".join(place_of(self.workspace, task) for task in tasks)
             self.say(f"{places}\n\nchecking ...")
         elif self.check is not None and self.check.child.poll() is not None:
             self.verdict = self.check.printed()

@@ -52,8 +52,8 @@ def look(
 
     if count < 1:
         raise ValueError(f"--count: expected at least 1, got {count}")
-    document, found = looking.look(run, out, count, data_dir, png)
-    say(as_json(document).rstrip() if json else "\n".join(looking.lines(document, found)))
+    document, findings = looking.look(run, out, count, data_dir, png)
+    say(as_json(document).rstrip() if json else "\n".join(looking.lines(document, findings)))
 
 
 def _draw(name: str, out: Path | None, json: bool) -> None:

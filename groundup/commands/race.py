@@ -158,8 +158,8 @@ def _run(
             laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
         finally:
             emulator.register_progress(before)
-        found = racing.agreements(laps, settings, bar.steps)
-        document = race_results.results(settings, laps, found, unavailable, [], facts) | {"charts": []}
+        agreements = racing.agreements(laps, settings, bar.steps)
+        document = race_results.results(settings, laps, agreements, unavailable, [], facts) | {"charts": []}
         write_json(out / "results.json", document)
         try:
             bar.say("charts" if settings.model else "matmul ladders, charts", "a few seconds")

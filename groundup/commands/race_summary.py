@@ -72,8 +72,8 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         if warning:
             console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
     if document["ladders"] and document["environment"].get("ladder_threads"):
-        told = "Because the machine was not idle, the products of ladder_share were measured on one thread."
-        console.print(told, highlight=False, soft_wrap=True)
+        remark = "Because the machine was not idle, the products of ladder_share were measured on one thread."
+        console.print(remark, highlight=False, soft_wrap=True)
     charts = ", ".join(name for name in document["charts"] if name.endswith(".png"))
     console.print(
         f"Charts: {charts} (and .svg) in {out}; all numbers: {out / 'results.json'}", highlight=False, soft_wrap=True

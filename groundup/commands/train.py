@@ -13,7 +13,7 @@ import typer
 
 from groundup import train as training
 from groundup.commands import train_options as options
-from groundup.course.learners_stage import place_in, prepare, put_in_place, told
+from groundup.course.learners_stage import announcement, place_in, prepare, put_in_place
 from shared import contract
 from shared.data.datasets import Dataset, place_of
 from shared.machine.environment import environment
@@ -94,19 +94,19 @@ def train(
     if resume is not None and (overwrite or (run_dir is not None and run_dir != resume)):
         raise ValueError("--resume goes on in its own folder: leave out --run-dir and --overwrite")
     name = contract.stage_name(stage)
-    given = {each: context.params[each] for each in training.DEFAULTS if context.params[each] is not None}
+    flags = {option: context.params[option] for option in training.DEFAULTS if context.params[option] is not None}
     if dataset is not None:
-        given["dataset"] = place_of(dataset)
+        flags["dataset"] = place_of(dataset)
     if data_dir is not None:
-        given["data_dir"] = str(data_dir)
+        flags["data_dir"] = str(data_dir)
     folder = resume or run_dir or Path("runs") / name
-    settings = training.resumed_settings(folder, given) if resume is not None else training.new_settings(name, given)
+    settings = training.resumed_settings(folder, flags) if resume is not None else training.new_settings(name, flags)
     asked = training.Training.of(settings, folder, resume is not None, overwrite)
     learner, assembled = put_in_place(stage) if settings["mine"] else ([], None)
     try:
         chosen = contract.load_stage(stage)
         if learner:
-            say(told(learner, prepare(chosen, learner)), err=True)
+            say(announcement(learner, prepare(chosen, learner)), err=True)
         result = training.run(chosen, asked, partial(_lines, chosen, settings, quiet or json), live)
     except KeyboardInterrupt as interrupt:
         say(_how_to_resume(interrupt, name, folder), err=True)
@@ -115,8 +115,8 @@ def train(
         place = place_in(assembled, error) if assembled else ""
         if not place or assembled is None:
             raise
-        what = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
-        say(f"error: {type(error).__name__}: {what}, at {place}, in your own file", err=True)
+        sentence = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
+        say(f"error: {type(error).__name__}: {sentence}, at {place}, in your own file", err=True)
         raise typer.Exit(1) from None
     summary = _summary(chosen.name, settings, folder, result)
     summary["mine"] = [task.id for task in learner]

@@ -45,7 +45,7 @@ class CompilerMissing(ValueError):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one kernel of one dtype became on one architecture.
+    """The compiler's result for one kernel, dtype and architecture.
 
     usage: None where it does not compile; shared memory that the launch gives is in it
     hot_loop: where it was looked at and nvdisasm is here
@@ -103,7 +103,7 @@ def jobs(entries: Iterable[Entry], capabilities: Iterable[Capability], dtypes: S
 def compile_all(
     work: Sequence[Job], on_done: Callable[[Job, int], None] | None = None, workers: int | None = None
 ) -> list[Measurement]:
-    """Compile them, several at a time; the measurements in the order of the jobs.
+    """Compile the jobs, several at a time. Returns their measurements in the order of the jobs.
 
     on_done: called after each with the job and how many are done
     Raises CompilerMissing where there is nothing to compile with.
@@ -171,7 +171,7 @@ class Worker:
         self._start()
 
     def wait_until_ready(self) -> None:
-        """Raises CompilerMissing where it has nothing to compile with."""
+        """Wait for the worker's start. Raises CompilerMissing if it has nothing to compile with."""
         first = self._read()
         missing = first.get("missing", first.get("error"))
         if missing is not None:
@@ -265,7 +265,7 @@ def all_faults(measurements: Iterable[Measurement]) -> list[str]:
 
 
 def architecture(capability: Capability) -> str:
-    """Its name for a compiler: sm_90."""
+    """The name of a compute capability for a compiler: sm_90."""
     return f"sm_{capability[0]}{capability[1]}"
 
 

@@ -40,7 +40,7 @@ def registers_of(kernel: Any, types: tuple[Any, ...], capability: Capability) ->
     if importlib.util.find_spec("numba_cuda") is None:
         raise RegistersUnknown(f"numba-cuda is not installed (it compiles without a GPU): {FIX}")
     name = kernel.py_func.__name__
-    dtype = next((str(each.dtype) for each in types if str(getattr(each, "dtype", "")).startswith("float")), "float32")
+    dtype = next((str(kind.dtype) for kind in types if str(getattr(kind, "dtype", "")).startswith("float")), "float32")
     ours = project_name(kernel, dtype)
     try:
         packed = (

@@ -12,11 +12,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from groundup.as_it_goes import SELDOM, as_it_goes
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
 from groundup.doctor.facts import dotted
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
+from groundup.progress_lines import SELDOM, as_it_goes
 from shared.machine.results import as_json
 from shared.machine.software import extra
 from shared.terminal import TextConsole
@@ -29,7 +29,7 @@ NARROWEST = 100
 def check_kernels(
     kernels: Sequence[str], architectures: Sequence[str], dtype: str | None = None, json: bool = False
 ) -> None:
-    """Compile them, print what came out, and leave with exit code 1 where something is wrong.
+    """Compile the kernels, print the result, and leave with exit code 1 where something is wrong.
 
     kernels: parts of names, like "softmax"; all kernels if empty. architectures: like "9.0" or "sm_90"; all if empty
     Raises ValueError for a name that fits nothing, and where there is no compiler.
@@ -118,13 +118,13 @@ def _row(entry: Entry, dtype: str, capabilities: Sequence[Capability], group: li
         _cell("-" if shared is None else str(shared), False),
     ]
     for capability in capabilities:
-        found = at.get(capability)
-        if found is None:
+        measurement = at.get(capability)
+        if measurement is None:
             cells.append(_cell(f"needs {dotted(entry.needs)}", False))
-        elif found.occupancy is None:
+        elif measurement.occupancy is None:
             cells.append(_cell("fails", True))
         else:
-            cells.append(_cell(f"{found.occupancy.share:.0%}", bool(found.faults)))
+            cells.append(_cell(f"{measurement.occupancy.share:.0%}", bool(measurement.faults)))
     if loops:
         share, wide = min(loop.share for loop in loops), min(loop.wide_loads for loop in loops)
         cells.append(_cell(f"{share:.0%}" + (f", {wide}" if wide else ""), False))

@@ -29,7 +29,7 @@ from groundup.compiling.sass import disassemble, find_nvdisasm, hot_loop
 from groundup.kernels.entries import argument_types
 
 SHOWN = 3
-"""So many float64 instructions are sent along, to show where to look."""
+"""The number of float64 instructions that are sent along, to show where to look."""
 
 
 def main() -> None:
@@ -135,9 +135,9 @@ def _link(code: bytes, capability: Any, options: dict[str, Any], *more: str) -> 
             words = _text(linker, nvjitlink.get_error_log_size, nvjitlink.get_error_log)
             raise ValueError(f"{error}: {words}") from error
         kind = "linked_ptx" if "-ptx" in more else "linked_cubin"
-        made = bytearray(getattr(nvjitlink, f"get_{kind}_size")(linker))
-        getattr(nvjitlink, f"get_{kind}")(linker, made)
-        return bytes(made).rstrip(b"\0") if "-ptx" in more else bytes(made), _text(
+        linked = bytearray(getattr(nvjitlink, f"get_{kind}_size")(linker))
+        getattr(nvjitlink, f"get_{kind}")(linker, linked)
+        return bytes(linked).rstrip(b"\0") if "-ptx" in more else bytes(linked), _text(
             linker, nvjitlink.get_info_log_size, nvjitlink.get_info_log
         )
     finally:

@@ -57,7 +57,7 @@ class Assembly:
     learner: dict[str, str] = field(default_factory=dict)
 
     def save(self, folder: Path) -> Path:
-        """Write it to a file of the folder, for another process. Returns the file."""
+        """Write the assembly to a file of the folder, for another process. Returns the file."""
         path = folder / RECORD
         write_atomically(path, json.dumps(asdict(self)).encode())
         return path
@@ -109,7 +109,7 @@ class Assembly:
 
 
 def load(path: Path) -> Assembly:
-    """Read what `save` has written."""
+    """The Assembly that `save` has written to a file."""
     return Assembly(**json.loads(path.read_text(encoding="utf-8")))
 
 

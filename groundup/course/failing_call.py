@@ -34,8 +34,8 @@ import numpy as np
 from groundup.course import assembly, grading
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.judging.memory_limit import limit_memory
-from groundup.course.learner.finding import locate
 from groundup.course.learner.functions import is_c
+from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
@@ -47,7 +47,7 @@ GDB = "GROUNDUP_GDB"
 MOST_IN_LINE = 24
 """Numbers of an argument that stand in the script; more lie in a file beside it."""
 
-COMPARING = {("check", "equal"): ("got", "expected"), ("exercise", "shape"): ("given", "value")}
+COMPARING = {("check", "equal"): ("got", "expected"), ("exercise_checks", "shape"): ("returned", "value")}
 """(file, function) that compares two results -> its variables for the learner's, and for the right one."""
 
 _stops: list[tuple[str, int]] = []
@@ -75,7 +75,7 @@ def use(folder: str, name: str, step: bool = False) -> tuple[Workspace, Task]:
         cuda_emulator.install()
     place, tree = workspace.place(task), ast.parse(workspace.text(task.file))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    bodies = [each.body[ast.get_docstring(each) is not None :] for each in functions]
+    bodies = [function.body[ast.get_docstring(function) is not None :] for function in functions]
     lines = [body[0].lineno for body in bodies if body and place.first <= body[0].lineno <= place.last]
     _stops[:] = [(str(workspace.folder / task.file), line) for line in lines]
     return workspace, task
@@ -163,15 +163,15 @@ class Calls:
             from cuda_emulator.inspection import step, trace_launch
             from groundup.course.grading.calling.kernel_launches import _emulated
 
-            self._codes |= {each.__code__: "launch" for each in (trace_launch, step.run_kernel, _emulated)}
+            self._codes |= {function.__code__: "launch" for function in (trace_launch, step.run_kernel, _emulated)}
         elif is_c(task.file):
             from groundup.course.grading.calling.c_programs import c_program
 
             library: Any = load_part(STAGES[2], "library")
             declare = library._declare
             library._declare = lambda name, dtype: partial(_c_call, declare(name, dtype), name, dtype)
-            within = [each for each in c_program.__code__.co_consts if isinstance(each, CodeType)]
-            self._codes |= {each: "call" for each in (_c_call.__code__, *within) if each.co_name != "found"}
+            within = [code for code in c_program.__code__.co_consts if isinstance(code, CodeType)]
+            self._codes |= {code: "call" for code in (_c_call.__code__, *within) if code.co_name != "found"}
 
     def run(self) -> None:
         """Run the checks of the task. Raises what the first that fails raises."""
@@ -258,8 +258,8 @@ def script(task: Task, folder: str, call: Call, expected: Any, path: Path) -> st
     name, arrays, imports = task.function, dict[str, np.ndarray](), list[str]()
     if "." in name or (call.of and name not in (call.of[0], getattr(call.of[0], "name", ""))):
         raise ValueError(f"the check calls {name} through an object or a function of its own")
-    arguments = {each.lstrip("*"): value for each, value in call.arguments.items()}
-    written = [each[1:] for each in call.arguments if each[0] == "*"]
+    arguments = {name.lstrip("*"): value for name, value in call.arguments.items()}
+    written = [name[1:] for name in call.arguments if name[0] == "*"]
     if is_c(task.file):
         imports, function = ["from stage3_c import library"], f"library.function{call.of}"
     else:
@@ -267,13 +267,13 @@ def script(task: Task, folder: str, call: Call, expected: Any, path: Path) -> st
         imports, function = [f"from {module} import {name}"], name
     if call.is_launch:
         function = f"{name}[{call.of[1]}, {call.of[2]}]"
-        stores = (each for each in ast.walk(call.of[0].tree) if isinstance(each, ast.Subscript))
-        stored = [each.value for each in stores if isinstance(each.ctx, ast.Store)]
-        written = [each.id for each in stored if isinstance(each, ast.Name) and each.id in arguments]
-    result = [each for each in written if np.shape(arguments[each]) == np.shape(expected)]
-    lines = [f"{each} = {_expression(value, each, arrays, imports)}" for each, value in arguments.items()]
+        stores = (node for node in ast.walk(call.of[0].tree) if isinstance(node, ast.Subscript))
+        stored = [store.value for store in stores if isinstance(store.ctx, ast.Store)]
+        written = [target.id for target in stored if isinstance(target, ast.Name) and target.id in arguments]
+    result = [name for name in written if np.shape(arguments[name]) == np.shape(expected)]
+    lines = [f"{name} = {_expression(value, name, arrays, imports)}" for name, value in arguments.items()]
     lines += ["", "failing_call.stop()", f"got = function({', '.join(arguments)})"]
-    lines += [*(f"got = {each}" for each in result[-1:]), 'print("got", got)']
+    lines += [*(f"got = {name}" for name in result[-1:]), 'print("got", got)']
     if expected is not None:
         lines += [f"expected = {_expression(expected, 'expected', arrays, imports)}"]
         lines += ["np.testing.assert_allclose(got, expected, 1e-4, 1e-6)"]
@@ -299,8 +299,8 @@ def _expression(value: Any, name: str, arrays: dict[str, np.ndarray], imports: l
     if isinstance(value, FunctionType) and "." not in value.__qualname__:
         imports.append(f"from {value.__module__} import {value.__name__}")
         return value.__name__
-    if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
-        parts = [_expression(each, f"{name}_{place}", arrays, imports) for place, each in enumerate(value)]
+    if isinstance(value, list) and any(isinstance(item, np.ndarray) for item in value):
+        parts = [_expression(item, f"{name}_{place}", arrays, imports) for place, item in enumerate(value)]
         return f"[{', '.join(parts)}]"
     array = np.asarray(value if isinstance(value, list | np.ndarray) else "")  # ValueError for rows of several lengths
     if array.dtype.kind not in "biuf":

@@ -87,19 +87,19 @@ def _in_the_learners_file(trace: Trace, assembled: assembly.Assembly, task: Task
     def place(file: str, line: int) -> tuple[str, int]:
         return shown_place(assembled, task, file, line)
 
-    def moved(found: Any) -> Any:
-        file, line = place(found.file, found.line)
-        return replace(found, file=file, line=line)
+    def moved(entry: Any) -> Any:
+        file, line = place(entry.file, entry.line)
+        return replace(entry, file=file, line=line)
 
     file, first_line = place(trace.file, trace.first_line)
     return replace(
         trace,
         file=file,
         first_line=first_line,
-        sites=[moved(each) for each in trace.sites],
-        operations=[moved(each) for each in trace.operations],
-        not_traced=[moved(each) for each in trace.not_traced],
-        device_functions=[(*place(each, first), lines) for each, first, lines in trace.device_functions],
+        sites=[moved(site) for site in trace.sites],
+        operations=[moved(operation) for operation in trace.operations],
+        not_traced=[moved(entry) for entry in trace.not_traced],
+        device_functions=[(*place(name, first), lines) for name, first, lines in trace.device_functions],
         fault=assembled.told(trace.fault),
         fault_line=_line_of(trace, assembled),
     )

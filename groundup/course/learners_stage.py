@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from groundup.course import assembly
-from groundup.course.learner.finding import locate
+from groundup.course.learner.learners_folder import locate
 from groundup.course.manifest import Task, course
 from shared.contract import Stage, stage_name
 
@@ -65,7 +65,7 @@ def place_in(assembled: assembly.Assembly, error: BaseException) -> str:
     return "{}:{}".format(*places[-1][0]) if places else ""
 
 
-def told(own: list[Task], step: str) -> str:
+def announcement(own: list[Task], step: str) -> str:
     """A line for the learner: which functions are their own."""
     names = ", ".join(f"{task.function} ({task.id})" for task in own)
     return f"yours: {names}" + (f"; the step is {step}" if step else "")

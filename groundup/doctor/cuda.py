@@ -28,7 +28,7 @@ def gpu(facts: Facts) -> Finding:
     """Is there an NVIDIA GPU that the driver sees? No part of the course needs one."""
     about = "NVIDIA GPU"
     if facts.gpus:
-        return Finding(about, "ok", "; ".join(_card(each) for each in facts.gpus))
+        return Finding(about, "ok", "; ".join(_card(card) for card in facts.gpus))
     if "version mismatch" in facts.smi_error:
         text = "the driver was updated, and the old one is still loaded; restart the computer"
         return Finding(about, "note", text, "wsl --shutdown" if facts.wsl else _sudo(facts, "reboot"))
@@ -63,7 +63,7 @@ def driver(facts: Facts) -> list[Finding]:
     about, fits = "NVIDIA driver", fitting(facts)
     known = f", which knows CUDA up to {dotted(facts.driver_cuda)}" if facts.driver_cuda else ""
     text = f"{facts.gpus[0].driver}{known}"
-    capability = min((each.capability for each in facts.gpus if each.capability), default=None)
+    capability = min((card.capability for card in facts.gpus if card.capability), default=None)
     if capability and capability < CAPABILITIES["cu12"]:
         text += f"; a GPU of compute capability {dotted(capability)} is too old for CUDA 12: use the emulator"
         return [Finding(about, "note", text)]
@@ -103,27 +103,27 @@ def wsl(facts: Facts) -> list[Finding]:
 
 def variables(facts: Facts) -> list[Finding]:
     """Does an environment variable hide the GPU, or point at something that is not there?"""
-    found = []
-    given = facts.variables
+    notes = []
+    environment = facts.variables
     for name in ("CUDA_HOME", "CUDA_PATH", "NUMBA_CUDA_DRIVER"):
         if name in facts.absent:
-            text = f"{given[name]} is not there"
-            found.append(Finding(name, "note", text, remedies.unset(facts, name)))
-    home, path = given.get("CUDA_HOME"), given.get("CUDA_PATH")
+            text = f"{environment[name]} is not there"
+            notes.append(Finding(name, "note", text, remedies.unset(facts, name)))
+    home, path = environment.get("CUDA_HOME"), environment.get("CUDA_PATH")
     if home and path and home != path and not {"CUDA_HOME", "CUDA_PATH"} & set(facts.absent):
         text = f"CUDA_PATH ({path}) and CUDA_HOME ({home}) differ; libraries are looked for in CUDA_PATH only"
-        found.append(Finding("CUDA_PATH", "note", text, remedies.unset(facts, "CUDA_HOME")))
-    if facts.gpus and given.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1", "none", "NoDevFiles"):
-        text = f"'{given['CUDA_VISIBLE_DEVICES']}' hides every GPU from CUDA"
-        found.append(Finding("CUDA_VISIBLE_DEVICES", "note", text, remedies.unset(facts, "CUDA_VISIBLE_DEVICES")))
+        notes.append(Finding("CUDA_PATH", "note", text, remedies.unset(facts, "CUDA_HOME")))
+    if facts.gpus and environment.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1", "none", "NoDevFiles"):
+        text = f"'{environment['CUDA_VISIBLE_DEVICES']}' hides every GPU from CUDA"
+        notes.append(Finding("CUDA_VISIBLE_DEVICES", "note", text, remedies.unset(facts, "CUDA_VISIBLE_DEVICES")))
     for name, effect in {
         "NUMBA_ENABLE_CUDASIM": "puts Numba's slow simulator in numba-cuda's place",
         "NUMBA_DISABLE_CUDA": "keeps numba-cuda from the GPU",
         "NUMBA_DISABLE_JIT": "keeps Numba from compiling: the emulator needs that too",
     }.items():
-        if given.get(name, "0") not in ("", "0"):
-            found.append(Finding(name, "note", f"{given[name]} {effect}", remedies.unset(facts, name)))
-    return found
+        if environment.get(name, "0") not in ("", "0"):
+            notes.append(Finding(name, "note", f"{environment[name]} {effect}", remedies.unset(facts, name)))
+    return notes
 
 
 def trial(facts: Facts) -> list[Finding]:
@@ -143,16 +143,16 @@ def _diagnosis(facts: Facts, said: str) -> tuple[str, str | None]:
     have = next((name for name in DRIVERS if NVVM[name] in facts.installed), None)
     if known := misfit(facts.installed):
         return known.text, remedies.pip(facts, known.requirement)
-    if any(each in said for each in PTX_ERRORS):
+    if any(error in said for error in PTX_ERRORS):
         text = "the driver cannot read what a newer toolkit wrote (PTX version mismatch)"
         return text, pinned(facts, have) if have == fits else switch(facts, fits)
-    if any(each in said for each in LIBRARY_ERRORS):
+    if any(error in said for error in LIBRARY_ERRORS):
         return "libraries that numba-cuda needs are missing", switch(facts, fits)
     if "driver library cannot be found" in said:
         return "the driver's library libcuda is not found", _find_libcuda(facts) if facts.system == "linux" else None
     if "NO_DEVICE" in said:
-        found = [*wsl(facts), *(each for each in variables(facts) if each.about == "CUDA_VISIBLE_DEVICES")]
-        return "the driver shows no GPU to CUDA", found[0].fix if found else None
+        notes = [*wsl(facts), *(note for note in variables(facts) if note.about == "CUDA_VISIBLE_DEVICES")]
+        return "the driver shows no GPU to CUDA", notes[0].fix if notes else None
     if "SYSTEM_DRIVER_MISMATCH" in said:
         return "the driver was updated; restart the computer", _sudo(facts, "reboot")
     if "INSUFFICIENT_DRIVER" in said or "NOT_SUPPORTED" in said:
@@ -160,7 +160,7 @@ def _diagnosis(facts: Facts, said: str) -> tuple[str, str | None]:
     if "NO_BINARY_FOR_GPU" in said:
         return "these libraries do not know this GPU", switch(facts, fits)
     if "CUDA_ERROR_UNKNOWN" in said and facts.system == "linux" and not facts.wsl:
-        lines = "\n".join(_sudo(facts, each) for each in ("rmmod nvidia_uvm", "modprobe nvidia_uvm"))
+        lines = "\n".join(_sudo(facts, command) for command in ("rmmod nvidia_uvm", "modprobe nvidia_uvm"))
         return "the driver did not wake up after the computer slept", lines
     if "DEVICE_UNAVAILABLE" in said or "OUT_OF_MEMORY" in said:
         return "another program holds the GPU; see which", "nvidia-smi"

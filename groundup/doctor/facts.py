@@ -152,7 +152,7 @@ class Facts:
     toolkits: Mapping[str, str] = field(default_factory=dict)
     """Folder -> version of the CUDA toolkits that are installed outside Python."""
     absent: tuple[str, ...] = ()
-    """Those of the variables that name a file or folder which is not there."""
+    """The environment variables that name a file or folder which is not there."""
     gpu_trial: Trial | None = None
     """One small kernel on the GPU; None where it was not tried."""
 

@@ -113,7 +113,7 @@ def _trouble(facts: Facts, have: list[str], fits: str | None) -> tuple[str, str 
 
 
 def _toolkit_trouble(facts: Facts, fits: str) -> tuple[str, str | None]:
-    """The same for a toolkit outside Python, whose version pip does not match to the driver's."""
+    """(the fault, the command that mends it) of a toolkit outside Python, which pip does not match to the driver."""
     folder, newest = next(iter(facts.toolkits)), version(next(iter(facts.toolkits.values())))[:2]
     if facts.driver_cuda and newest > facts.driver_cuda:
         text = f"newer than the driver, which knows CUDA up to {dotted(facts.driver_cuda)} (PTX version mismatch)"

@@ -38,16 +38,16 @@ def gather() -> Facts:
 
     On a Python that is too old for groundup only Python itself is looked at: nothing else could be imported.
     """
-    found = _basics()
-    if found.python[:2] < OLDEST_PYTHON:
-        return found
+    facts = _basics()
+    if facts.python[:2] < OLDEST_PYTHON:
+        return facts
     installed = software.installed_versions((*DEPENDENCIES, *CUDA_WHEELS))
     driver = gpu.nvidia_smi()
     libcuda = gpu.libcuda_places(os.environ)
     cache = caches.compiled()
     data, place = _data()
     return replace(
-        found,
+        facts,
         installed=installed,
         blas=software.blas(),
         stages=_stages(),
@@ -62,7 +62,7 @@ def gather() -> Facts:
         smi_error=driver.error,
         gpu_hardware=gpu.gpu_hardware(),
         libcuda=libcuda,
-        libcuda_packages=gpu.packages_of_libcuda() if found.wsl and libcuda else (),
+        libcuda_packages=gpu.packages_of_libcuda() if facts.wsl and libcuda else (),
         toolkits=gpu.toolkits(os.environ),
         absent=tuple(name for name in FILE_VARIABLES if os.environ.get(name) and not Path(os.environ[name]).exists()),
         gpu_trial=trial("gpu") if driver.gpus and "numba-cuda" in installed else None,
@@ -90,7 +90,7 @@ def _basics() -> Facts:
         pip=software.has_module("pip"),
         uv=shutil.which("uv") is not None,
         ensurepip=software.has_module("ensurepip"),
-        other_pythons=tuple(f"python{each}" for each in NEWEST_FIRST if shutil.which(f"python{each}")),
+        other_pythons=tuple(f"python{version}" for version in NEWEST_FIRST if shutil.which(f"python{version}")),
         root=str(ROOT),
         checkout=(ROOT / ".git").exists(),
         project=(ROOT / "pyproject.toml").is_file(),
@@ -105,10 +105,10 @@ def _machine() -> str:
     return ", ".join([cpu, usable, platform.machine(), software.operating_system()])
 
 
-def trial(what: str) -> Trial:
+def trial(backend: str) -> Trial:
     """Run trial.py, which tries a kernel on the "emulator" or the "gpu", in a process of its own: a driver that hangs
     or crashes takes only that process with it."""
-    command = python("-m", "groundup.doctor.trial", what)
+    command = python("-m", "groundup.doctor.trial", backend)
     done = run(command, TRIAL_SECONDS, variables=finding_our_packages(os.environ))
     if done.code is None:
         return Trial(False, done.failure)
@@ -148,17 +148,17 @@ def _data() -> tuple[tuple[DataFound, ...], str]:
     except Exception as error:  # a package that is missing or damaged, which its own line or a stage's says
         return (), f"not looked for: {error}"
     root = caches.data()
-    found = []
+    data_sets = []
     for name in DATASETS:
         own = root / name if (root / name).is_dir() else root
         if name != DATASETS[0] and not any(own.glob("*-ubyte*")):
-            found.append(DataFound(name, "absent", "", str(own)))
+            data_sets.append(DataFound(name, "absent", "", str(own)))
             continue
         try:
             data = load_dataset(name)
             said = f"{len(data.train):,} training and {len(data.test):,} test images"
-            found.append(DataFound(name, "ok", said, str(own)))
+            data_sets.append(DataFound(name, "ok", said, str(own)))
         except Exception as error:  # the data is damaged, or NumPy is
             kind = "" if isinstance(error, (OSError, ValueError)) else f"{type(error).__name__}: "
-            found.append(DataFound(name, "damaged", f"{kind}{error}", str(own)))
-    return tuple(found), f"{caches.DATA_VARIABLE if os.environ.get(caches.DATA_VARIABLE) else 'cache'} {root}"
+            data_sets.append(DataFound(name, "damaged", f"{kind}{error}", str(own)))
+    return tuple(data_sets), f"{caches.DATA_VARIABLE if os.environ.get(caches.DATA_VARIABLE) else 'cache'} {root}"

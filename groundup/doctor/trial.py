@@ -25,13 +25,13 @@ def double(x: Any) -> None:
         x[i] = x[i] * 2
 
 
-def attempt(what: str) -> str:
+def attempt(backend: str) -> str:
     """Launch the kernel on "emulator" or "gpu" and compare what it computed. Returns the device's name.
 
     Raises RuntimeError where the numbers are wrong, and whatever numba-cuda raises.
     """
     global cuda
-    if what == "gpu":
+    if backend == "gpu":
         cuda = importlib.import_module("numba.cuda")
     else:
         cuda = importlib.import_module("cuda_emulator").cuda
@@ -41,7 +41,7 @@ def attempt(what: str) -> str:
     computed = values.copy_to_host().tolist()
     if computed != [2.0 * i for i in range(8)]:
         raise RuntimeError(f"expected 0, 2, 4, … from a kernel that doubles 0, 1, 2, …, got {computed}")
-    if what != "gpu":
+    if backend != "gpu":
         return f"numba {importlib.import_module('numba').__version__}"
     device = cuda.get_current_device()
     name = device.name.decode() if isinstance(device.name, bytes) else device.name

@@ -45,7 +45,7 @@ COMMANDS = (
 
 
 def commands(plan: GpuPlan, out: Path) -> Iterator[Found | LeftOut]:
-    """A row for each of them. out: where the results of the bench go"""
+    """A row for each command. out: where the results of the bench go"""
     emulated = stage_facts(STAGES[3]).get("backend") != "gpu"
     if emulated:
         yield LeftOut("the commands at their full size", NO_GPU)

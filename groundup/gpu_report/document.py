@@ -44,12 +44,12 @@ def begun(out: Path, quick: bool, add: bool) -> Document:
         "seconds": 0.0,
     }
     if add and (out / JSON_NAME).is_file():
-        found = gpu_record.load(out / JSON_NAME)
-        if found.get("quick") is not quick:
+        earlier = gpu_record.load(out / JSON_NAME)
+        if earlier.get("quick") is not quick:
             raise ValueError(
                 f"--add: {out / JSON_NAME} was measured {'' if quick else 'with'}{'out' if quick else ''} --quick"
             )
-        document |= found
+        document |= earlier
     return document
 
 
@@ -70,7 +70,7 @@ def fits(document: Document, device: Document) -> str:
 
 
 def keep(document: Document, out: Path) -> bool:
-    """Write it; whether that went well. A full disk does not end the report: the rows stand on the screen, too."""
+    """Write the document; returns whether it was written. On a full disk the rows still stand on the screen."""
     try:
         write_json(out / JSON_NAME, document)
     except OSError as error:
@@ -86,9 +86,9 @@ def end(document: Document, out: Path) -> bool:
     """
     document["goals"] = []
     try:
-        found = gpu_goals.goals(document)
-        document["goals"] = [each._asdict() for each in found]
-        for line in gpu_goals.lines(found):
+        goals = gpu_goals.goals(document)
+        document["goals"] = [goal._asdict() for goal in goals]
+        for line in gpu_goals.lines(goals):
             print(line, flush=True)
     except Exception as error:  # a row that is not as it should be costs only the verdicts
         document["goals_error"] = f"{type(error).__name__}: {error}"

@@ -51,8 +51,8 @@ def networks(plan: GpuPlan) -> Iterator[Found | LeftOut]:
         yield LeftOut("PyTorch and cuDNN", "PyTorch is not installed, or sees no GPU")
     left = len(models) * (len(batches) + 2)
 
-    def kept(what: str, model: str, measure: Callable[[], Iterable[BenchRow]]) -> Iterator[Found | LeftOut]:
-        return attempted(what, lambda: beside_pytorch(list(measure()), model))
+    def kept(group: str, model: str, measure: Callable[[], Iterable[BenchRow]]) -> Iterator[Found | LeftOut]:
+        return attempted(group, lambda: beside_pytorch(list(measure()), model))
 
     for number, batch in enumerate(batches):
         for model in models:
@@ -94,14 +94,14 @@ def beside_pytorch(rows: Sequence[BenchRow], model: str) -> Iterator[Found | Lef
         who = row.variant or "in use"
         if row.stage == "pytorch":
             who = f"PyTorch {row.variant.removesuffix(gpu.ON_GPU)}".strip()
-        what = ", ".join(filter(None, [row.name, row.part, who]))
+        subject = ", ".join(filter(None, [row.name, row.part, who]))
         values = {"kind": row.kind, "model": model, "name": row.name, "batch": row.samples, "part": row.part}
         values |= {"who": who, "precision": row.dtype}
         if row.memory is not None:
-            yield Found(f"{what}: {size_of(row.memory)}", values | {"memory": row.memory})
+            yield Found(f"{subject}: {size_of(row.memory)}", values | {"memory": row.memory})
             continue
         if row.measurement is None:
-            yield not_timed(what, row)
+            yield not_timed(subject, row)
             continue
         ours = row.measurement.median
         against: dict[str, float] = {}
@@ -112,7 +112,7 @@ def beside_pytorch(rows: Sequence[BenchRow], model: str) -> Iterator[Found | Lef
             against = {way: seconds / ours for way, seconds in mine.items()}
         said = "".join(f", {three_digits(ratio)} x PyTorch {way}" for way, ratio in against.items())
         values |= {"against": against, "samples_per_second": row.samples_per_second, "clock": row.clock}
-        yield Found(f"{what}: {duration(ours)}{said}", values | asdict(row.measurement))
+        yield Found(f"{subject}: {duration(ours)}{said}", values | asdict(row.measurement))
 
 
 def _way(row: BenchRow) -> str:

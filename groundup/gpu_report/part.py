@@ -37,20 +37,20 @@ class Part:
         self.status, self.error = "running", ""
 
     def add(self, line: str = "", **row: Any) -> None:
-        """Keep a row. line: the same for the screen."""
+        """Keep a row. line: what the screen shows of it"""
         self.rows.append(row | ({"emulated": True} if BACKEND.emulated else {}))
         self.write()  # first: the part may be ended as soon as somebody reads the line
         if line:
             print(f"  {line}{'  (emulated on the CPU)' if BACKEND.emulated else ''}", flush=True)
 
-    def skip(self, what: str, reason: str) -> None:
+    def skip(self, subject: str, reason: str) -> None:
         """Keep that something was left out, and why."""
-        self.skipped.append(f"{what}: skipped: {reason}")
+        self.skipped.append(f"{subject}: skipped: {reason}")
         self.write()
         print(f"  {self.skipped[-1]}", flush=True)
 
     def finish(self, status: str, error: str = "") -> None:
-        """How it ended: ok, failed (something was computed wrongly), skipped or error, with its text."""
+        """End the part as ok, failed (something was computed wrongly), skipped or error, with its text."""
         self.status, self.error = status, error
         self.write()
 
@@ -66,7 +66,7 @@ class Part:
 
     @property
     def folder(self) -> Path:
-        """For what a part writes beside its rows."""
+        """The folder for what a part writes beside its rows."""
         return self.file.parent if self.file is not None else Path(tempfile.gettempdir())
 
     def as_dict(self) -> dict[str, Any]:

@@ -117,56 +117,56 @@ def main(argv: Sequence[str] | None = None) -> int:
         return report(given)
 
 
-def report(given: argparse.Namespace) -> int:
+def report(options: argparse.Namespace) -> int:
     """All parts, one after the other."""
-    parts = _parts(given.only)
+    parts = _parts(options.only)
     with contextlib.ExitStack() as held:
         try:
-            out = results_folder(given.out)
+            out = results_folder(options.out)
             held.enter_context(RunLock(out))  # a second report would remove the rows of this one's parts
-            document = begun(out, given.quick, given.add)
+            document = begun(out, options.quick, options.add)
         except (OSError, ValueError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
-        return _measured(given, parts, document, out)
+        return _measured(options, parts, document, out)
 
 
-def _measured(given: argparse.Namespace, parts: list[str], document: dict[str, Any], out: Path) -> int:
+def _measured(options: argparse.Namespace, parts: list[str], document: dict[str, Any], out: Path) -> int:
     """`report`, in a folder that is its own."""
     before, ran = {"seconds": document["seconds"], "complete": document["complete"]}, list[str]()
     document["complete"] = False
-    begin, limit, shares = time.monotonic(), given.seconds or ON_A_GPU, dict(SHARES)
+    begin, limit, shares = time.monotonic(), options.seconds or ON_A_GPU, dict(SHARES)
     with _kept_kernels() as variables:
         try:
             while parts:
                 name = parts.pop(0)
                 left = limit - (time.monotonic() - begin)
-                budget = left * shares[name] / sum(shares[each] for each in (name, *parts))
+                budget = left * shares[name] / sum(shares[part] for part in (name, *parts))
                 if name == "device":  # without it no other part runs, so that it is never hurried
                     budget = max(budget, min(left, shares[name]))
                 print(f"{name}: up to {budget:.0f} s", flush=True)
-                found = _in_process(name, budget, given, parts, out, variables)
-                wrong = fits(document, found) if name == "device" and found["status"] == "ok" else ""
+                outcome = _in_process(name, budget, options, parts, out, variables)
+                wrong = fits(document, outcome) if name == "device" and outcome["status"] == "ok" else ""
                 if wrong:  # what the folder has stays as it is
                     print(f"error: {wrong}; choose another --out", file=sys.stderr)
                     document["complete"] = before["complete"]
                     return 2
-                document["parts"][name] = _of_both(document["parts"].get(name), found)
+                document["parts"][name] = _of_both(document["parts"].get(name), outcome)
                 ran.append(name)
                 if name == "device":
-                    _note_device(document, found, variables)
+                    _note_device(document, outcome, variables)
                 keep(document, out)
-                print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
-                if found["status"] == INTERRUPTED:
+                print(f"{name}: {outcome['status']}{': ' + outcome['error'] if outcome['error'] else ''}", flush=True)
+                if outcome["status"] == INTERRUPTED:
                     raise KeyboardInterrupt
                 if name == "device":
-                    if found["status"] != "ok":
+                    if outcome["status"] != "ok":
                         return 2
                     if document["emulated"] and "compile" in parts:
                         # The emulator compiles a kernel when it is launched, and most of them are in this part.
                         parts.remove("compile")
                         shares["correctness"] += shares["compile"]
-                if document["emulated"] and given.seconds is None:
+                if document["emulated"] and options.seconds is None:
                     limit = REHEARSAL
             document["complete"] = bool(before["complete"])
         except KeyboardInterrupt:
@@ -180,7 +180,7 @@ def _measured(given: argparse.Namespace, parts: list[str], document: dict[str, A
     if not written:  # which was said, and the document is on the screen
         return 1
     print(f"Written: {out / JSON_NAME}" + "".join(f", {chart['file']}" for chart in document["charts"]))
-    if given.record:
+    if options.record:
         try:
             print(f"Recorded in {record(out, document)}")
         except (OSError, ValueError) as error:
@@ -199,21 +199,21 @@ def _note_device(document: dict[str, Any], found: dict[str, Any], variables: dic
         variables[BACKEND_VARIABLE] = found["backend"]
 
 
-def run_part(given: argparse.Namespace) -> int:
+def run_part(options: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
     try:
         from groundup.gpu_report.part import BACKEND, Part  # chooses the backend, which the process above need not
-        from groundup.gpu_report.parts import PARTS
+        from groundup.gpu_report.report_parts import PARTS
         from shared.bench.on_gpu.gpu_plan import GpuPlan
     except RuntimeError as error:
-        print(f"{given.part}: {error}", file=sys.stderr)
-        if given.result:
-            write_json(given.result, {"status": "error", "error": str(error), "rows": []})
+        print(f"{options.part}: {error}", file=sys.stderr)
+        if options.result:
+            write_json(options.result, {"status": "error", "error": str(error), "rows": []})
         return 2
-    plan = GpuPlan(given.seconds or ON_A_GPU, given.quick, given.tiny or BACKEND.emulated, given.data_dir)
-    part = Part(plan, given.result, (given.only or "").split(","))
+    plan = GpuPlan(options.seconds or ON_A_GPU, options.quick, options.tiny or BACKEND.emulated, options.data_dir)
+    part = Part(plan, options.result, (options.only or "").split(","))
     try:
-        PARTS[given.part](part)
+        PARTS[options.part](part)
     except ModuleNotFoundError as error:
         part.finish("skipped", f"it needs the package {error.name}, which is not installed")
     except KeyboardInterrupt:  # its rows are in the file, and the report says why it ended
@@ -229,7 +229,7 @@ def run_part(given: argparse.Namespace) -> int:
 def _in_process(
     name: str,
     budget: float,
-    given: argparse.Namespace,
+    options: argparse.Namespace,
     later: Sequence[str],
     out: Path,
     variables: Mapping[str, str],
@@ -237,8 +237,8 @@ def _in_process(
     """What a part found, in a process of its own, however that ends. later: the parts after it"""
     result = _result_file(out)
     command = processes.python("-m", "groundup.gpu_report", "--part", name, "--result", str(result))
-    command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
-    command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
+    command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if options.quick else [])]
+    command += ["--data-dir", str(options.data_dir.resolve())] if options.data_dir else []
     command += ["--only", ",".join(later)] if later else []
     begin = time.monotonic()
     done = processes.Finished(None)
@@ -249,14 +249,14 @@ def _in_process(
         done = processes.run(command, limit, variables=found_by, shown=True, patience=PATIENCE)
     except KeyboardInterrupt:
         interrupted = True
-    found, unread = _found(result)
+    outcome, unread = _found(result)
     if interrupted:
-        found |= {"status": INTERRUPTED, "error": "the report was ended; what the part had is kept"}
+        outcome |= {"status": INTERRUPTED, "error": "the report was ended; what the part had is kept"}
     elif done.code is None:
-        found |= {"status": "out of time", "error": f"stopped after {budget:.0f} s; what it had is kept"}
-    elif found["status"] == "running":
-        found |= {"status": "error", "error": f"its process ended with code {done.code}{unread}"}
-    return found | {"seconds_taken": round(time.monotonic() - begin, 1), "budget": round(budget, 1)}
+        outcome |= {"status": "out of time", "error": f"stopped after {budget:.0f} s; what it had is kept"}
+    elif outcome["status"] == "running":
+        outcome |= {"status": "error", "error": f"its process ended with code {done.code}{unread}"}
+    return outcome | {"seconds_taken": round(time.monotonic() - begin, 1), "budget": round(budget, 1)}
 
 
 def _result_file(out: Path) -> Path:
@@ -332,7 +332,7 @@ def _end_with(report: int) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """As Ctrl-C: `processes.run` ends the part."""
+    """Raise KeyboardInterrupt, as Ctrl-C does; `processes.run` then ends the part."""
     raise KeyboardInterrupt
 
 
@@ -372,7 +372,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--part", choices=SHARES, help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args(argv)
-    if given.seconds is not None and not given.seconds > 0:
-        parser.error(f"--seconds: expected a number above 0, got {given.seconds:g}")
-    return given
+    options = parser.parse_args(argv)
+    if options.seconds is not None and not options.seconds > 0:
+        parser.error(f"--seconds: expected a number above 0, got {options.seconds:g}")
+    return options

@@ -67,7 +67,7 @@ def suite(part: Part, tests: Sequence[str] | None = None) -> None:
         done = processes.run(command, part.plan.left, folder=processes.ROOT, variables=variables, together=True)
         counts, failures, reasons = counted(suite_outcomes.read(file))
     last = done.output.splitlines()[-SHOWN:]
-    said = ", ".join(f"{count} {what}" for what, count in counts.items()) or f"pytest ended with code {done.code}"
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or f"pytest ended with code {done.code}"
     if done.code is None:
         error = f"stopped after {part.plan.seconds:.0f} s" + (f": {said} until then" if counts else "")
         part.add(f"suite: {error}", **counts, failures=failures, skips=reasons, output=last)

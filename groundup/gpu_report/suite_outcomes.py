@@ -64,7 +64,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def read(file: Path) -> Outcomes | None:
-    """What is in the file; None if there is none. The last line may be cut."""
+    """The outcomes in the file; None if there is no file. Its last line may be cut."""
     if not file.is_file():
         return None
     found: dict[str, tuple[str, str]] = {}

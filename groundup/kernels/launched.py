@@ -20,7 +20,7 @@ OF_BENCH = (
     entry("device_roofs.multiply_add", "int64 T[1] T[1]", 256, 255, 255, package="shared.bench.measuring"),
     entry("device_roofs.triad_kernel", "T[1] T[1] T T[1]", 256, 255, 255, package="shared.bench.measuring"),
 )
-"""Those that are no part of stage 4."""
+"""The kernels of shared.bench, which are no part of stage 4."""
 
 KNOWN: dict[str, tuple[Entry, str]] = {
     f"{each.kernel} {dtype}".strip(): (each, dtype) for each in (*OF_BENCH, *CATALOGUE) for dtype in each.dtypes

@@ -110,10 +110,10 @@ def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: st
     else:
         if rung in matmul.TENSOR_LADDER and dtype != "float32":
             raise ValueError(f"{name}: tensor cores round float32; dtype is {dtype}")
-        found = matmul.rung_for(rung, m, n, dtype)
+        chosen_rung = matmul.rung_for(rung, m, n, dtype)
         wide = all(array.shape[1] % matmul.WIDE == 0 for array in (a, b, out))
-        kernel = found.kernel(form, wide, dtype)
-        configured = kernel[grids.tiles(m, n, found.rows, found.columns), found.threads]
+        kernel = chosen_rung.kernel(form, wide, dtype)
+        configured = kernel[grids.tiles(m, n, chosen_rung.rows, chosen_rung.columns), chosen_rung.threads]
     return Launch(name, kernel, configured.griddim, configured.blockdim, (a, b, out))
 
 

@@ -28,7 +28,7 @@ SWEEP = 5.0
 
 @dataclass
 class Studio:
-    """What the pages share.
+    """The state that all pages share.
 
     folder: where the studio was started; runs lie in its folder "runs"
     paths: files and folders that were named on the command line
@@ -43,7 +43,7 @@ class Studio:
     ending: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self, page: str) -> None:
-        """The page is asked for: it may begin what takes time."""
+        """Called when a page is asked for: the page may begin work that takes time."""
         if page in self.preparing:
             self.preparing[page]()
 

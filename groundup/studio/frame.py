@@ -59,7 +59,7 @@ def document(page: Page) -> str:
 
 
 def index() -> str:
-    """The first page: what there is."""
+    """The start page, which lists all pages."""
     cards = [
         tag("li", tag("a", tag("b", each.title), tag("span", each.sentence), href=f"/{each.name}")) for each in PAGES
     ]

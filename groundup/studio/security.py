@@ -142,7 +142,7 @@ def _cookies(scope: Scope, name: str) -> list[str]:
 
 
 def _limited(receive: Receive) -> Receive:
-    """The same messages, until their bodies are together larger than MOST_BYTES."""
+    """Pass messages on until their bodies are together larger than MOST_BYTES."""
     came = 0
 
     async def limited() -> Message:

@@ -71,7 +71,7 @@ class Impatient(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that tells the studio when it is asked to end, and somebody when it answers."""
+    """A server that tells the studio when it is asked to end, and calls `ready` once it answers."""
 
     def __init__(self, config: uvicorn.Config, studio: Studio, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -92,7 +92,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)  # type: ignore[arg-type]
 
 
-def made(studio: Studio, listening: socket.socket, key: str, ready: Callable[[], None], once: str = "") -> Server:
+def new_server(studio: Studio, listening: socket.socket, key: str, ready: Callable[[], None], once: str = "") -> Server:
     """A server on this socket, which answers who has the key, or is the first to come with the key `once`."""
     guarded = Guard(application(studio), listening.getsockname()[1], key, once)
     config = uvicorn.Config(
@@ -152,7 +152,7 @@ def serve(
             # A browser may take seconds to start, or stay in the foreground.
             threading.Thread(target=webbrowser.open, args=(address + once,), daemon=True).start()
 
-    server = made(studio, listening, key, ready, once)
+    server = new_server(studio, listening, key, ready, once)
     studio.prepare(page)
     try:
         with _ended_with_the_terminal(server):

@@ -49,7 +49,7 @@ class Sessions:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, page: str, thing: Closing) -> str:
-        """Keep the thing for a tab of this page: the session's name, which cannot be guessed."""
+        """Keep an object for a tab of this page. Returns the session's name, which cannot be guessed."""
         name = secrets.token_urlsafe(12)
         with self._lock:
             self._open[name] = _Session(page, thing, self.clock())
@@ -60,7 +60,7 @@ class Sessions:
         return name
 
     def get(self, page: str, name: object) -> Any:
-        """The thing of a session.
+        """The object of a session.
 
         Raises Refused where the session has ended, or belongs to another page.
         """

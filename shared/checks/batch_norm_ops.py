@@ -63,7 +63,7 @@ def norm_checks(
 ) -> Iterator[Comparison]:
     """`batch_norm`, the running arrays after it, and `batch_norm_backward`. Each stage goes back from its own saved."""
     sides: list[Any] = [(pair.reference.batch_norm, pair.to_reference), (pair.stage.batch_norm, pair.to_stage)]
-    tracked = [[give(each.copy()) for each in running] for _, give in sides]
+    tracked = [[give(array.copy()) for array in running] for _, give in sides]
     saved: list[Any] = []
 
     def forward(side: int) -> Any:
@@ -81,7 +81,9 @@ def norm_checks(
     for i, name in enumerate(("running_mean", "running_var")):
         right = pair.from_reference(tracked[0][i])
         yield pair.check(f"batch_norm: {name}", lambda i=i: tracked[1][i], right, *rules[name], **where)  # type: ignore[misc]
-    slopes = [pair.from_reference(each) for each in sides[0][0].batch_norm_backward(pair.to_reference(grad), saved[0])]
+    slopes = [
+        pair.from_reference(gradient) for gradient in sides[0][0].batch_norm_backward(pair.to_reference(grad), saved[0])
+    ]
     got: list[Any] = []
 
     def backward() -> Any:
@@ -104,7 +106,7 @@ def layer_checks(
         training = update < UPDATES
         x = pair.rounded(update + rng.standard_normal(shape))
         where = {"case": f"{shape}, batch {update + 1}, {'training' if training else 'evaluation'}"}
-        before = [pair.from_reference(each) for each in (theirs.running_mean, theirs.running_var)]
+        before = [pair.from_reference(statistic) for statistic in (theirs.running_mean, theirs.running_var)]
         rules = norm_scales(x, gamma, beta, before, grad, training, pair.dtype)
         k = FEW * (update + 1)  # what earlier updates rounded is in the running statistics still
         expected = pair.from_reference(theirs.forward(pair.to_reference(x), training=training))
@@ -144,10 +146,10 @@ def norm_scales(
     output = np.abs(gamma) * (normal.size + np.abs(normal.hat) * relative) + np.abs(beta)
     if training:
         back = normal.grad_input_size(g, gamma) * (1.0 + relative)
-        kept = [(1 - MOMENTUM) * np.abs(each) for each in running]
+        kept = [(1 - MOMENTUM) * np.abs(statistic) for statistic in running]
         kept[0] = kept[0] + MOMENTUM * mean_size
         kept[1] = kept[1] + MOMENTUM * n / max(n - 1, 1) * normal.variance_size(dtype, k)
-        tracked = [(k, each) for each in kept]
+        tracked = [(k, size) for size in kept]
     else:
         back = np.abs(gamma) * normal.inverse * np.abs(g)
         tracked = [(1, np.zeros(len(gamma)))] * 2  # an evaluation leaves them as they are

@@ -123,14 +123,14 @@ def conv_checks(
     """`conv2d`, `conv2d_backward` with dL/dx and without, and the layer `Conv2d`."""
     ours, theirs = pair.stage.convolution, pair.reference.convolution
     window = (stride, padding)
-    expected = pair.from_reference(theirs.conv2d(*(pair.to_reference(each) for each in (x, weights, bias)), *window))
+    expected = pair.from_reference(theirs.conv2d(*(pair.to_reference(array) for array in (x, weights, bias)), *window))
     k, scale = forward_scale(ours.CONVOLUTION_LADDER, "conv2d", x, weights, bias, *window)
-    x_, weights_, bias_, grad_ = (pair.to_stage(each) for each in (x, weights, bias, grad))
+    x_, weights_, bias_, grad_ = (pair.to_stage(array) for array in (x, weights, bias, grad))
     yield pair.check("conv2d", lambda: ours.conv2d(x_, weights_, bias_, *window), expected, k, scale, **where)
     layer = ours.Conv2d(weights_, bias_, *window)
     yield pair.check("Conv2d.forward", lambda: layer.forward(x_), expected, k, scale, **where)
 
-    slopes = theirs.conv2d_backward(*(pair.to_reference(each) for each in (grad, x, weights)), *window)
+    slopes = theirs.conv2d_backward(*(pair.to_reference(array) for array in (grad, x, weights)), *window)
     names = ("grad_input", "grad_weights", "grad_bias")
     right = dict(zip(names, map(pair.from_reference, slopes), strict=True))
     rules = dict(zip(names, backward_scales(ours.CONVOLUTION_LADDER, grad, x, weights, *window), strict=True))

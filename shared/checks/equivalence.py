@@ -184,12 +184,12 @@ def check_stage(
     posed += image_problems(pair, rng_of_images, seed, full, steps) if images else ()
     levels: dict[str, list[Iterable[Comparison]]] = {
         "op": [op_checks(pair, rng, sizes), *(image_op_checks(pair, rng_of_images, full) if images else ())],
-        "layer": [trace_step(each.pair, each.problem) for each in posed if each.traced],
-        "step": [whole_step(each.pair, each.problem, each.rungs) for each in posed],
+        "layer": [trace_step(case.pair, case.problem) for case in posed if case.traced],
+        "step": [whole_step(case.pair, case.problem, case.rungs) for case in posed],
         "trajectory": [
-            trajectory(each.pair, each.problem, optimizer, each.steps, each.share)
-            for each in posed
-            for optimizer in each.optimizers
+            trajectory(case.pair, case.problem, optimizer, case.steps, case.share)
+            for case in posed
+            for optimizer in case.optimizers
         ],
     }
     comparisons: list[Comparison] = []

@@ -163,8 +163,8 @@ def check_gradients(
     here = network(parameters)
     gradients = [host(stage, g) for g in here.gradients(*data)]
     names = [parameter.name for parameter in architecture.parameters()]
-    found = against_slopes(names, parameters, gradients, loss_at, float(here.loss(*data, training=True)))
-    return GradientCheck(stage.name, here.activation, loss, *found, network=name)
+    outcome = against_slopes(names, parameters, gradients, loss_at, float(here.loss(*data, training=True)))
+    return GradientCheck(stage.name, here.activation, loss, *outcome, network=name)
 
 
 Found = tuple[int, int, float, str, tuple[int, ...], float, float]

@@ -42,8 +42,8 @@ def image_rung_checks(stage: Stage, reference: Stage, dtype: str, tiny: bool = F
     pools = TINY_POOLS if tiny else (*pooling_ops.FORMS, *pooling_ops.MORE_FORMS)
     shapes = TINY_SHAPES if tiny else (*batch_norm_ops.SHAPES, *batch_norm_ops.MORE_SHAPES)
 
-    def check(what: str, rung: str, compare: Callable[..., Any], *given: Any) -> RungCheck:
-        return RungCheck(what, rung, dtype, partial(compare, pair, *given))
+    def check(operation: str, rung: str, compare: Callable[..., Any], *arguments: Any) -> RungCheck:
+        return RungCheck(operation, rung, dtype, partial(compare, pair, *arguments))
 
     for rung, convolve in room.CONVOLUTION_LADDER.items():
         yield check("convolution", rung, forward, rung, convolve, forms)
@@ -53,7 +53,7 @@ def image_rung_checks(stage: Stage, reference: Stage, dtype: str, tiny: bool = F
     yield check("convolution gradients", "in use", gradients, forms)
     if dtype == "float32":
         known: list[str] = getattr(stage.matmul, "tensor_precisions", list)()
-        for precision in (each for each in getattr(room, "TENSOR_CORES", ()) if each in known):
+        for precision in (name for name in getattr(room, "TENSOR_CORES", ()) if name in known):
             convolve, backward = room.TENSOR_CORES[precision], partial(passes.backward_into, precision=precision)
             yield check("convolution, tensor cores", precision, forward, precision, convolve, forms)
             yield check("gradients, tensor cores", precision, unchecked_gradients, backward, forms, precision)

@@ -119,8 +119,8 @@ def resident_run(pair: Pair, run: Run) -> list[Comparison]:
     for step in range(run.steps):
         chosen = order[step * run.batch : (step + 1) * run.batch]
         masks = step_masks(len(chosen), architecture.dropouts(), SEED, STEPS_BEFORE + step, "float64")
-        given = None if masks is None else [pair.to_reference(pair.rounded(mask)) for mask in masks]
-        expected.append(sides.theirs.train_step(*sides.for_reference(seen[chosen], targets[chosen]), theirs, given))
+        own_masks = None if masks is None else [pair.to_reference(pair.rounded(mask)) for mask in masks]
+        expected.append(sides.theirs.train_step(*sides.for_reference(seen[chosen], targets[chosen]), theirs, own_masks))
     k = run.steps * longest_sum(architecture, run.batch)
     where: dict[str, Any] = {"level": "trajectory", "case": f"{run.loss}, batch {run.batch}, {run.steps} steps"}
     return [

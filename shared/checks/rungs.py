@@ -84,8 +84,8 @@ def rung_checks(
     matmul, activations, reductions = stage.matmul, stage.activations, part_of(stage, "reductions")
     in_use = {"nn": stage.matmul.matmul, "tn": stage.matmul.matmul_tn, "nt": stage.matmul.matmul_nt}
 
-    def checks(what: str, ladder: Iterable[tuple[str, Any]], compare: Callable[[Any], Any]) -> Iterator[RungCheck]:
-        return (RungCheck(what, rung, dtype, partial(compare, run)) for rung, run in ladder)
+    def checks(operation: str, ladder: Iterable[tuple[str, Any]], compare: Callable[[Any], Any]) -> Iterator[RungCheck]:
+        return (RungCheck(operation, rung, dtype, partial(compare, run)) for rung, run in ladder)
 
     yield from checks("matmul", matmul.LADDER.items(), lambda run: products(pair, run, "nn", sizes))
     for form, multiply in in_use.items():
@@ -251,7 +251,7 @@ def replays(pair: Pair, names: Sequence[str]) -> Iterator[Comparison]:
             architecture=problem.architecture,
             running_statistics=network.running_statistics,
         )
-        got, expected = (pair.from_stage(each.forward(x)) for each in (network, fresh))
+        got, expected = (pair.from_stage(candidate.forward(x)) for candidate in (network, fresh))
         yield compare("Network.forward after a step", got, expected, pair.dtype, 1, scale=0.0, case=case)
 
 

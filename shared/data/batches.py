@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shared.contract import LABEL_LOSSES, NetworkLike, Stage
-from shared.data.door import Split
+from shared.data.accepted_data import Split
 from shared.layers import times
 from shared.plain_arrays import check_held
 
@@ -35,24 +35,24 @@ def split_validation(data: Split, fraction: float, seed: int) -> tuple[Split, Sp
     return data.chosen(rest), data.chosen(chosen)
 
 
-def check_fit(what: str, network: NetworkLike, data: Split) -> None:
-    """Raise ValueError unless the network can be trained on, or asked about, these samples. what: "training data", …"""
+def check_fit(name: str, network: NetworkLike, data: Split) -> None:
+    """Raise ValueError unless the network can be trained on, or asked about, these samples. name: "training data", …"""
     if len(data) == 0:
-        raise ValueError(f"{what}: expected at least one sample, got none")
+        raise ValueError(f"{name}: expected at least one sample, got none")
     if data.x.shape[1] != network.layer_sizes[0]:
         raise ValueError(
-            f"{what}: the data has {data.x.shape[1]} features, but the network takes {network.layer_sizes[0]}"
+            f"{name}: the data has {data.x.shape[1]} features, but the network takes {network.layer_sizes[0]}"
         )
     taken = network.architecture.input_shape
     if len(taken) == 3 and data.shape not in (None, taken):
         raise ValueError(
-            f"{what}: the data has images of {times(data.shape)}, but the network takes images of {times(taken)}"
+            f"{name}: the data has images of {times(data.shape)}, but the network takes images of {times(taken)}"
         )
-    check_held(f"{what}: x", data.x, network.dtype)
+    check_held(f"{name}: x", data.x, network.dtype)
     try:
         as_targets(data.y, network.loss_name, network.layer_sizes[-1])
     except ValueError as error:
-        raise ValueError(f"{what}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
 def as_targets(labels: np.ndarray, loss_name: str, out_features: int, dtype: str = "float32") -> np.ndarray:

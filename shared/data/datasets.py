@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from shared.data import own_images
-from shared.data.door import DataError, DataNote, Dataset, Form, Split
+from shared.data.accepted_data import DataError, DataNote, Dataset, Form, Split
 from shared.data.download import FULL_SIZES, SOURCES, download
 from shared.data.idx_sets import (
     CLOTHES,

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shared.data.door import DataError
+from shared.data.accepted_data import DataError
 from shared.data.inflating import Inflated
 from shared.layers import times
 from shared.machine import regular

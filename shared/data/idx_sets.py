@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.data.door import PIXELS_OR_SHARES, DataError, DataNote
+from shared.data.accepted_data import PIXELS_OR_SHARES, DataError, DataNote
 from shared.data.download import FULL_SIZES, SOURCES
 from shared.data.idx import idx_header, read_idx
 
@@ -80,7 +80,7 @@ class Files:
         self._asked_for = asked_for
 
     def path(self, file: str) -> Path:
-        """Where a file lies."""
+        """The path of a file of the set."""
         return self._paths[file]
 
     def pair(self, files: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.data.door import Dataset, Split
+from shared.data.accepted_data import Dataset, Split
 
 NOTE = "normalisation"
 """The name under which the notes of a checkpoint hold the two numbers."""

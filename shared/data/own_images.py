@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from shared.data import pictures
-from shared.data.door import (
+from shared.data.accepted_data import (
     MOST_CLASSES,
     PIXELS_OR_SHARES,
     DataError,
@@ -197,7 +197,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
     The file may come from a stranger: nothing in it is run, and memory is taken only for what lies in it.
     """
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     try:
         with regular.opened(path) as file, zipfile.ZipFile(file) as archive:
             members: dict[str, zipfile.ZipInfo] = {}
@@ -211,12 +211,12 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
                 raise DataError(f"{path}: expected {', '.join(NEEDED)} and class_names, but it has no {missing[0]}")
             for name in (*NEEDED, "class_names"):
                 if name in members:
-                    found[name] = _array(f"{path}: {name}", archive, members[name])
+                    arrays[name] = _array(f"{path}: {name}", archive, members[name])
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except (OSError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:  # RuntimeError: a password
         raise DataError(f"{path}: expected an .npz file, but it is none, or damaged ({error})") from error
-    return found
+    return arrays
 
 
 def _array(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:

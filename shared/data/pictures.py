@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from shared.data.door import DataError, check_names
+from shared.data.accepted_data import DataError, check_names
 from shared.data.idx import MOST_BYTES
 from shared.data.idx_sets import note
 from shared.layers import Shape
@@ -97,7 +97,7 @@ def resized(images: np.ndarray, size: tuple[int, int] | None) -> np.ndarray:
 
 
 def times(sizes: Sequence[int]) -> str:
-    """24x16"""
+    """A size in words: 24x16"""
     return "x".join(map(str, sizes))
 
 

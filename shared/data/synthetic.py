@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from shared.data.door import Split
+from shared.data.accepted_data import Split
 
 CLOUD_DIRECTION = (math.sqrt(0.5), math.sqrt(0.5))
 """The unit vector across the gap between the clouds."""

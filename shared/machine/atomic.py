@@ -33,8 +33,8 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666, to_disk: boo
 
 
 def write_together(contents: Mapping[Path, bytes], mode: int = 0o666, to_disk: bool = True) -> None:
-    """The same for files of one folder that belong together: all are on the disk before the first is replaced, so that
-    they do not fit each other for some microseconds only."""
+    """Replace several files of one folder. All are on the disk before the first is replaced, so that old and new files
+    stand side by side for some microseconds only."""
     path, temporaries = Path(), {}
     try:
         try:

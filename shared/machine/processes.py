@@ -104,11 +104,11 @@ def run(
     When this function returns or is interrupted, no process of the child's group is left.
     """
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT if together else subprocess.PIPE}
-    with _readable(text) as given:
+    with _readable(text) as stdin:
         try:
             # Without a buffer, a reader that is left behind holds no lock when Python ends.
             child = start(
-                command, folder=folder, variables=variables, stdin=given, bufsize=0, **({} if shown else pipes)
+                command, folder=folder, variables=variables, stdin=stdin, bufsize=0, **({} if shown else pipes)
             )
         except OSError as error:
             return Finished(None, failure=str(error))

@@ -37,7 +37,7 @@ def as_json(document: Mapping[str, Any]) -> str:
 
 
 def as_json_line(document: Mapping[str, Any]) -> str:
-    """The same on a single line, for a stream of objects."""
+    """The document as JSON on a single line, for a stream of objects. NaN and infinity become strings."""
     return json.dumps(_plain(document), allow_nan=False)
 
 

@@ -15,9 +15,9 @@ further away, so a share of a cache's roof says how much faster it could be at b
 
 from __future__ import annotations
 
-from shared.profile.found import Bound
 from shared.profile.operations import Operation
 from shared.profile.roofs import MEMORY, Roofs
+from shared.profile.step_profile import Bound
 
 NEAR = 0.25
 """From this share of a roof on, the roof bounds it."""

@@ -17,9 +17,9 @@ from shared.bench.kinds.steps import Case, batch_of
 from shared.contract import Stage, load_part
 from shared.layers import Activate, Placed, parameters_of
 from shared.profile import work
-from shared.profile.found import Noted
 from shared.profile.operations import BACKWARD, BOTH, FORWARD, LOSS, Operation, combined, of_loss, of_update
 from shared.profile.python_step import STANDSTILL
+from shared.profile.step_profile import Noted
 
 
 class CStep:
@@ -40,7 +40,7 @@ class CStep:
         self.operations = [shapes.operation(done[i]) for i in self._busy]
 
     def step(self) -> object:
-        """Take a step; nobody listens."""
+        """Take a step without listening to it."""
         return self._network.train_step(self._x, self._y, self._optimizer)
 
     def noted_step(self) -> Noted:

@@ -14,8 +14,8 @@ from importlib.resources import files
 from typing import Any
 
 from shared.bench.records.schema import environment_fault, fault, shown
-from shared.profile.found import Profile
 from shared.profile.roofs import Roofs
+from shared.profile.step_profile import Profile
 
 KIND = "groundup profile"
 SCHEMA = 1

@@ -24,10 +24,10 @@ import numpy as np
 from shared.bench.kinds.steps import Case, batch_of
 from shared.bench.measuring import device_clock, gpu
 from shared.contract import Stage, load_part
-from shared.profile.found import Noted
 from shared.profile.kernel_work import Kernels, Launched
 from shared.profile.operations import Operation
 from shared.profile.python_step import STANDSTILL
+from shared.profile.step_profile import Noted
 
 MARKS_FOR_COST = 200
 
@@ -57,16 +57,16 @@ class Marks:
         event.record()
         return event
 
-    def around(self, what: Launched, call: Callable[[], Any]) -> Any:
+    def around(self, entry: Launched, call: Callable[[], Any]) -> Any:
         """Call with a mark before and after; a launch inside of another entry is only counted."""
         if self._open is not None:
-            self._open.calls += what.kind == "launch"
+            self._open.calls += entry.kind == "launch"
             return call()
         self._open = _Open(len(self.entries))
         try:
             begin = self._now()
             result = call()
-            self.entries.append((what, begin, self._now()))
+            self.entries.append((entry, begin, self._now()))
         finally:
             self.calls.append(max(1, self._open.calls))
             self._open = None
@@ -106,7 +106,7 @@ class KernelStep:
         self.notes = 1 + 2 * len(self.operations)
 
     def step(self) -> object:
-        """Take a step; nobody listens."""
+        """Take a step without listening to it."""
         return self._stage.network.STEP_LADDER["few_kernels"](self._network, self._x, self._y, self._optimizer)
 
     def noted_step(self) -> Noted:
@@ -147,16 +147,16 @@ class KernelStep:
         moved: Any = update.launch
 
         def launched(own: Any, *arguments: Any, **options: Any) -> Any:
-            what = Launched("launch", own.dispatcher.py_func.__name__, shapes=_shapes(arguments))
-            return marks.around(what, lambda: launch(own, *arguments, **options))
+            entry = Launched("launch", own.dispatcher.py_func.__name__, shapes=_shapes(arguments))
+            return marks.around(entry, lambda: launch(own, *arguments, **options))
 
         def copied(name: str) -> Callable[..., Any]:
             original = methods[name]
 
             def copy(own: Any, *arguments: Any, **options: Any) -> Any:
                 size = math.prod(own.shape) * np.dtype(own.dtype).itemsize
-                what = Launched("copy", name.replace("_", " "), shapes=(tuple(own.shape),), bytes=size)
-                return marks.around(what, lambda: original(own, *arguments, **options))
+                entry = Launched("copy", name.replace("_", " "), shapes=(tuple(own.shape),), bytes=size)
+                return marks.around(entry, lambda: original(own, *arguments, **options))
 
             return copy
 

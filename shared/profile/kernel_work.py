@@ -61,7 +61,7 @@ IDENTITY = 0
 
 @dataclass(frozen=True)
 class Launched:
-    """One entry of a step.
+    """One launch or copy of a step.
 
     kind: 'launch', 'copy', 'operation' or 'update'; step: of an operation, a Step of stage 4's
         plans/operation_schedule.py
@@ -85,7 +85,7 @@ class Kernels:
         self._dense = [each for each in self._placed if isinstance(each.layer, Dense)]
 
     def operations(self, entries: Sequence[Launched]) -> list[Operation]:
-        """One for each entry."""
+        """The operations, one for each entry."""
         steps = [each.step.operation for each in entries if each.kind == "operation" and BACK not in each.name]
         members = _members(self._placed, [each for each in steps if each is not None])
         whole = [each for each in entries if each.kind == "launch" and COMBINE_BACK not in each.name]
@@ -105,10 +105,10 @@ class Kernels:
                 found.append(kernel if own is None else replace(own, name=f"{each.name}: {own.name}"))
         return found
 
-    def _of_step(self, each: Launched, members: dict[int, list[Placed]]) -> Operation:
-        batch, itemsize, step = self._batch, self._itemsize, each.step
+    def _of_step(self, launched: Launched, members: dict[int, list[Placed]]) -> Operation:
+        batch, itemsize, step = self._batch, self._itemsize, launched.step
         classes = self._architecture.output_shape[0]
-        if each.name == "loss":
+        if launched.name == "loss":
             return of_loss(BOTH, batch, classes, work.loss(LOSS, batch, classes, itemsize)[2])
         layers = members.get(id(step.operation), [])
         if not layers:
@@ -117,9 +117,9 @@ class Kernels:
             return Operation("add gradients", "", BACKWARD, grad, grad, numbers, 3 * itemsize * numbers)
         acts = [other for other in layers if isinstance(other.layer, Activate)]
         main = next((other for other in layers if not isinstance(other.layer, Activate | Residual)), layers[0])
-        if each.name == "slope_back":
+        if launched.name == "slope_back":
             return combined(acts, acts[0], BACKWARD, batch, self._activation(acts[0])[1], True)
-        if not each.name.endswith(BACK):
+        if not launched.name.endswith(BACK):
             done = work.forward(main, batch, itemsize, index_bytes=itemsize)
             for other in layers:
                 if other is not main:
@@ -132,12 +132,12 @@ class Kernels:
         own = acts if isinstance(main.layer, MaxPool | BatchNorm) else []
         for other in own:
             done = work.fused(done, self._activation(other)[1], in_pass=True)
-        found = combined([*own, main] if own and own[0].number < main.number else [main, *own], main, BACKWARD, batch,
+        merged = combined([*own, main] if own and own[0].number < main.number else [main, *own], main, BACKWARD, batch,
                          done, needed)  # fmt: skip
         if step.below == IDENTITY:
-            return found
+            return merged
         slope = work.activation(ACTIVATIONS[step.below], batch * math.prod(main.input_shape), itemsize)[1]
-        return replace(found, name=f"{found.name} + slope below", flops=found.flops + slope.flops)
+        return replace(merged, name=f"{merged.name} + slope below", flops=merged.flops + slope.flops)
 
     def _activation(self, each: Placed) -> tuple[Work, Work]:
         assert isinstance(each.layer, Activate)
@@ -207,26 +207,26 @@ class Kernels:
 
 def _members(placed: Sequence[Placed], operations: Sequence[Any]) -> dict[int, list[Placed]]:
     """The layers of each operation by its id. An operation does one layer and the activation or sum that joined it."""
-    found: dict[int, list[Placed]] = {}
+    members: dict[int, list[Placed]] = {}
     waiting = list(operations)
     latest: Any = None
 
-    def take(each: Placed) -> Any:
+    def take(member: Placed) -> Any:
         own = waiting.pop(0)
-        found[id(own)] = [*found.get(id(own), []), each]
+        members[id(own)] = [*members.get(id(own), []), member]
         return own
 
-    for each in placed:
+    for member in placed:
         following = waiting[0] if waiting else None
-        if isinstance(each.layer, Activate):
+        if isinstance(member.layer, Activate):
             if following is not None and following.kind == "activate":
-                latest = take(each)
+                latest = take(member)
             elif latest is not None and latest.activation != IDENTITY:
-                found[id(latest)].append(each)
+                members[id(latest)].append(member)
             elif following is not None:  # it moved behind the maximum that comes next
-                found[id(following)] = [each]
-        elif following is not None and LAYERS.get(following.kind) is type(each.layer):
-            latest = take(each)
-        elif isinstance(each.layer, Residual) and latest is not None:
-            found[id(latest)].append(each)
-    return found
+                members[id(following)] = [member]
+        elif following is not None and LAYERS.get(following.kind) is type(member.layer):
+            latest = take(member)
+        elif isinstance(member.layer, Residual) and latest is not None:
+            members[id(latest)].append(member)
+    return members

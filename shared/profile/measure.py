@@ -16,10 +16,10 @@ from shared.bench.measuring.timing import summarise
 from shared.contract import Stage, is_emulated
 from shared.profile.bound import NEITHER, bound_of
 from shared.profile.c_step import CStep
-from shared.profile.found import Bound, Listener, Noted, Profile, Timed
 from shared.profile.operations import Operation
 from shared.profile.python_step import PythonStep
 from shared.profile.roofs import Roofs
+from shared.profile.step_profile import Bound, Listener, Noted, Profile, Timed
 
 LEAST_ROUNDS = 3
 WARM_UP = 3
@@ -64,8 +64,8 @@ def profile(
     listener = listener_of(stage, case)
     plain, noted = _rounds(listener, effort, say)
     step = summarise(plain)
-    totals = [each.total for each in noted]
-    lasted = np.array([[seconds for _, seconds in each.spans] for each in noted])
+    totals = [timeline.total for timeline in noted]
+    lasted = np.array([[seconds for _, seconds in timeline.spans] for timeline in noted])
     between = [total - float(sum(row)) for total, row in zip(totals, lasted, strict=True)]
     emulated = is_emulated(stage.name)
     bound = partial(
@@ -79,11 +79,11 @@ def profile(
     peak = None if emulated else roofs.peak_of(case.dtype, threads)
     timed = []
     for i, operation in enumerate(listener.operations):
-        measured = summarise([float(each) for each in lasted[:, i]])
+        measured = summarise([float(seconds) for seconds in lasted[:, i]])
         share_of_peak = operation.flops / measured.median / peak if peak and measured.median else None
-        found = Bound(NEITHER, None, "emulated") if emulated else bound(operation, measured.median)
-        timed.append(Timed(operation, measured, measured.median / step.median, share_of_peak, found))
-    middle = min(noted, key=lambda each: abs(each.total - float(np.median(totals))))
+        limit = Bound(NEITHER, None, "emulated") if emulated else bound(operation, measured.median)
+        timed.append(Timed(operation, measured, measured.median / step.median, share_of_peak, limit))
+    middle = min(noted, key=lambda timeline: abs(timeline.total - float(np.median(totals))))
     return Profile(
         stage.name,
         case.model or "-".join(map(str, case.layer_sizes)),
@@ -94,7 +94,7 @@ def profile(
         listener.clock,
         step,
         summarise(totals),
-        summarise([max(each, 0.0) for each in between]),
+        summarise([max(gap, 0.0) for gap in between]),
         listener.notes,
         listener.cost_of_a_note(),
         timed,
@@ -128,7 +128,7 @@ def _rounds(listener: Listener, effort: Effort, say: Callable[[float], object]) 
     finally:
         if collecting:
             gc.enable()
-    return plain, [each for each in noted if min(seconds for _, seconds in each.spans) >= 0] or noted
+    return plain, [timeline for timeline in noted if min(seconds for _, seconds in timeline.spans) >= 0] or noted
 
 
 def _bound(operation: Operation, seconds: float, **how: object) -> Bound:

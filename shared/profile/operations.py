@@ -98,15 +98,15 @@ def combined(
     return replace(found, name=name, layer=layer, input_shape=shapes[0], output_shape=shapes[1])
 
 
-def one(each: Placed, direction: str, batch: int, done: Work, needs_grad_input: bool = True) -> Operation:
+def one(placed: Placed, direction: str, batch: int, done: Work, needs_grad_input: bool = True) -> Operation:
     """The operation of one layer."""
-    name = title(each)
-    if isinstance(each.layer, Conv | Dense):
+    name = title(placed)
+    if isinstance(placed.layer, Conv | Dense):
         gradients = ": dW, db, dx" if needs_grad_input else ": dW, db"
         name += " + bias" if direction == FORWARD else gradients
-    shapes = (batch, *each.input_shape), (batch, *each.output_shape)
-    kind = KINDS.get(type(each.layer), "other")
-    return Operation(name, each.number, direction, *shapes, *done, kind=kind)
+    shapes = (batch, *placed.input_shape), (batch, *placed.output_shape)
+    kind = KINDS.get(type(placed.layer), "other")
+    return Operation(name, placed.number, direction, *shapes, *done, kind=kind)
 
 
 def of_loss(direction: str, batch: int, classes: int, done: Work) -> Operation:
@@ -121,9 +121,9 @@ def of_update(layer: str, parameters: int, itemsize: int, calls: int = 1) -> Ope
     return Operation(OPTIMIZER, layer, UPDATE, (parameters,), (parameters,), *done, calls=calls, kind="update")
 
 
-def title(each: Placed) -> str:
+def title(placed: Placed) -> str:
     """A layer in few words: 'conv 5x5', 'max pool 2x2', 'relu', 'add'."""
-    layer = each.layer
+    layer = placed.layer
     if isinstance(layer, Conv):
         return f"conv {_size(layer.size)}"
     if isinstance(layer, MaxPool | AveragePool):

@@ -15,8 +15,8 @@ from typing import Any
 
 from shared.bench.kinds.steps import Case, batch_of
 from shared.contract import NetworkLike, Optimizer, Stage
-from shared.profile.found import Noted
 from shared.profile.operations import BACKWARD, FORWARD, LOSS, UPDATE, plain
+from shared.profile.step_profile import Noted
 
 Key = tuple[str, str]
 """(layer, direction), as Operation.key."""
@@ -71,7 +71,7 @@ class PythonStep:
         self.notes = 2 * len(self.operations)
 
     def step(self) -> object:
-        """Take a step; nobody listens."""
+        """Take a step without listening to it."""
         return self._network.train_step(self._x, self._y, self._optimizer)
 
     def noted_step(self) -> Noted:

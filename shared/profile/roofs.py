@@ -23,7 +23,7 @@ MEMORY = "memory"
 
 @dataclass(frozen=True)
 class Roofs:
-    """What was measured.
+    """The measured peaks and bandwidths of a machine.
 
     on: the stage that did it; "" for none
     peak: dtype -> operations a second of one core, or of a whole GPU
@@ -38,13 +38,13 @@ class Roofs:
     bandwidth_of_one: Sequence[tuple[int, float]] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As the file holds it."""
+        """The roofs as values for JSON, as the profile's file holds them."""
         lists = {name: [list(pair) for pair in getattr(self, name)] for name in ("bandwidth", "bandwidth_of_one")}
         return {"on": self.on, "threads": self.threads, "peak": dict(self.peak), **lists}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Roofs:
-        """What `as_dict` made."""
+        """The roofs from the values that `as_dict` made."""
         lists = {name: tuple((b, s) for b, s in saved[name]) for name in ("bandwidth", "bandwidth_of_one")}
         return cls(saved["on"], saved["threads"], dict(saved["peak"]), **lists)
 

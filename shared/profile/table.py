@@ -10,7 +10,7 @@ from rich.table import Table
 
 from shared.contract import STAGE_TITLES
 from shared.numbers import duration, plural, share, three_digits
-from shared.profile.found import Profile, Timed
+from shared.profile.step_profile import Profile, Timed
 
 NARROW = 118
 """Columns of a terminal below which a table leaves out shapes, calls and bytes."""

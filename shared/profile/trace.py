@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shared.contract import STAGE_TITLES, STAGES
-from shared.profile.found import Profile
+from shared.profile.step_profile import Profile
 
 MICRO = 1e6
 TRACK = 1
 
 
 def trace(profiles: Sequence[Profile]) -> dict[str, Any]:
-    """The document; `write_json` writes it."""
+    """The profile as a document for trace viewers; `write_json` writes it."""
     return {
         "traceEvents": [event for each in profiles for event in _events(each)],
         "displayTimeUnit": "ns",
@@ -34,8 +34,8 @@ def _events(profile: Profile) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_sort_index", **where, "args": {"sort_index": process}}
     whole = f"step of {profile.network}, batch {profile.batch}, {profile.dtype}"
     yield {"ph": "X", "name": whole, "cat": "step", "ts": 0.0, "dur": profile.timeline.total * MICRO, **where}
-    for each, (began, seconds) in zip(profile.operations, profile.timeline.spans, strict=True):
-        operation = each.operation
+    for timed, (began, seconds) in zip(profile.operations, profile.timeline.spans, strict=True):
+        operation = timed.operation
         about = {
             "layer": operation.layer,
             "direction": operation.direction,
@@ -43,8 +43,8 @@ def _events(profile: Profile) -> Iterator[dict[str, Any]]:
             "output": list(operation.output_shape),
             "flops": operation.flops,
             "bytes": operation.bytes,
-            "median µs of all rounds": round(each.seconds * MICRO, 3),
-            "bound": f"{each.bound.kind} ({each.bound.roof})",
+            "median µs of all rounds": round(timed.seconds * MICRO, 3),
+            "bound": f"{timed.bound.kind} ({timed.bound.roof})",
         }
         slice_ = {"ph": "X", "name": operation.name, "cat": operation.direction, "args": about}
         yield {**slice_, "ts": began * MICRO, "dur": seconds * MICRO, **where}

@@ -53,20 +53,20 @@ INDEX_BYTES = 8
 """Of the indices of a maximum pool, which are 64-bit integers; stage 3's whole step keeps them as numbers."""
 
 
-def forward(each: Placed, batch: int, itemsize: int, *, index_bytes: int = INDEX_BYTES, moves: bool = True) -> Work:
+def forward(placed: Placed, batch: int, itemsize: int, *, index_bytes: int = INDEX_BYTES, moves: bool = True) -> Work:
     """The work of a layer on its way forward. moves: whether a Flatten moves its numbers"""
-    layer, n, m = each.layer, *_numbers(each, batch)
+    layer, n, m = placed.layer, *_numbers(placed, batch)
     if isinstance(layer, Dense):
-        return dense_work(batch, each.input_shape[0], each.output_shape[0], itemsize)["forward"]
+        return dense_work(batch, placed.input_shape[0], placed.output_shape[0], itemsize)["forward"]
     if isinstance(layer, Conv):
-        weights, filters = _weights(each, layer)
+        weights, filters = _weights(placed, layer)
         return Work(2 * m * weights // filters + m, itemsize * (n + weights + filters + m))
     if isinstance(layer, MaxPool):
         return Work(m * (_window(layer) - 1), itemsize * (n + m) + index_bytes * m)
     if isinstance(layer, AveragePool):
         return Work(m * _window(layer), itemsize * (n + m))
     if isinstance(layer, BatchNorm):
-        return Work(8 * n, itemsize * (n + m + 6 * each.input_shape[0]))
+        return Work(8 * n, itemsize * (n + m + 6 * placed.input_shape[0]))
     if isinstance(layer, Activate):
         return activation(layer.name, n, itemsize)[0]
     if isinstance(layer, Dropout | Residual):
@@ -75,7 +75,7 @@ def forward(each: Placed, batch: int, itemsize: int, *, index_bytes: int = INDEX
 
 
 def backward(
-    each: Placed,
+    placed: Placed,
     batch: int,
     itemsize: int,
     *,
@@ -84,11 +84,11 @@ def backward(
     moves: bool = True,
 ) -> Work:
     """The work of a layer on its way back. needs_grad_input: as `Dense.backward` takes it"""
-    layer, n, m = each.layer, *_numbers(each, batch)
+    layer, n, m = placed.layer, *_numbers(placed, batch)
     if isinstance(layer, Dense):
-        return dense_work(batch, each.input_shape[0], each.output_shape[0], itemsize, needs_grad_input)["backward"]
+        return dense_work(batch, placed.input_shape[0], placed.output_shape[0], itemsize, needs_grad_input)["backward"]
     if isinstance(layer, Conv):
-        weights, filters = _weights(each, layer)
+        weights, filters = _weights(placed, layer)
         product = 2 * m * weights // filters
         into_x = n + weights if needs_grad_input else 0
         return Work((2 if needs_grad_input else 1) * product + m, itemsize * (n + m + weights + filters + into_x))
@@ -97,10 +97,10 @@ def backward(
     if isinstance(layer, AveragePool):
         return Work(m + m * _window(layer), itemsize * (n + m))
     if isinstance(layer, BatchNorm):
-        return Work(9 * n, itemsize * (2 * n + m + 3 * each.input_shape[0]))
+        return Work(9 * n, itemsize * (2 * n + m + 3 * placed.input_shape[0]))
     if isinstance(layer, Activate):
         return activation(layer.name, n, itemsize)[1]
-    return forward(each, batch, itemsize, moves=moves)
+    return forward(placed, batch, itemsize, moves=moves)
 
 
 def activation(name: str, numbers: int, itemsize: int) -> tuple[Work, Work]:

@@ -60,11 +60,11 @@ def main() -> None:
 def _carry_out(order: Mapping[str, Any], say: Any) -> None:
     if order["what"] == "roofs":
         try:
-            found = measured(load_stage(order["stage"]), order["threads"])
+            roofs = measured(load_stage(order["stage"]), order["threads"])
         except StageUnavailable:  # no compiler, so no loops in C: everything else can be measured without them
-            found = Roofs()
+            roofs = Roofs()
         say(environment=environment())
-        say(roofs=found.as_dict())
+        say(roofs=roofs.as_dict())
         return
     stage = load_stage(order["stage"])
     said = float("-inf")

@@ -69,20 +69,20 @@ class Stored:
             most = regular.largest(MOST_BYTES)
             raise ValueError(f"it has {length:,} bytes, more than the {most:,} that are read; {regular.remedy()}")
         head = file.read(8)
-        told = int.from_bytes(head, "little")
-        if len(head) < 8 or 8 + told > length:
-            raise ValueError(f"it has {length:,} bytes, and its header would end at {8 + told:,}")
-        if most is not None and told > most:
-            raise ValueError(f"its header has {told:,} bytes, more than the {most:,} that are read for a list")
-        header = strict_json.loads(_whole(file, told))
+        header_size = int.from_bytes(head, "little")
+        if len(head) < 8 or 8 + header_size > length:
+            raise ValueError(f"it has {length:,} bytes, and its header would end at {8 + header_size:,}")
+        if most is not None and header_size > most:
+            raise ValueError(f"its header has {header_size:,} bytes, more than the {most:,} that are read for a list")
+        header = strict_json.loads(_whole(file, header_size))
         if not isinstance(header, dict):
             raise ValueError(f"its header is {shortened(header)}, not an object")
         texts = header.pop("__metadata__", {})
         if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
             raise ValueError(f"__metadata__: expected texts, got {shortened(texts)}")
-        forms = {name: _form(name, each) for name, each in header.items()}
-        _check_places(forms, length - 8 - told)
-        return cls(file, texts, forms, 8 + told)
+        forms = {name: _form(name, entry) for name, entry in header.items()}
+        _check_places(forms, length - 8 - header_size)
+        return cls(file, texts, forms, 8 + header_size)
 
     def damaged(self, text: str, checksum: str) -> bool:
         """Whether the text and the tensors are not those of the checksum, see `checksum` below."""

@@ -106,7 +106,7 @@ def architecture_of(about: Mapping[str, Any]) -> Architecture:
 
 
 def readable_architecture(about: Mapping[str, Any]) -> Architecture | None:
-    """The same for a listing, which names no damaged file: None where there is no possible architecture."""
+    """The architecture that a checkpoint's document describes; None if it describes none that is possible."""
     try:
         return architecture_of(about)
     except (ValueError, TypeError, OverflowError):
@@ -181,8 +181,8 @@ def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
             raise ValueError(f"the tensor {name} is {forms[name].shape}, but the network says {shape}")
     types = {form.dtype: name for name, form in forms.items()}
     if len(types) > 1:
-        told = " and ".join(f"{name} is {dtype}" for dtype, name in sorted(types.items()))
-        raise ValueError(f"its tensors are of several types: {told}; a stage computes in one")
+        listing = " and ".join(f"{name} is {dtype}" for dtype, name in sorted(types.items()))
+        raise ValueError(f"its tensors are of several types: {listing}; a stage computes in one")
     if header.dtype == "float64" and "float32" in types:
         raise ValueError(f"its dtype is float64, but the tensor {types['float32']} is float32")
     for name in sorted(set(forms) - set(expected)):

@@ -70,7 +70,7 @@ class Checkpoint:
 
     @property
     def activation(self) -> str:
-        """Between the layers of a stack of dense layers; "" for any other architecture."""
+        """The activation of a stack of dense layers; "" for any other architecture."""
         stack = self.architecture.as_mlp()
         return "" if stack is None else stack.activation
 
@@ -124,8 +124,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     header, tensors = _read_verified(path)
     saved, architecture = header.optimizer, header.architecture
 
-    def numbered(what: str, shapes: Sequence[Any]) -> list[np.ndarray]:
-        return [tensors[f"{what}.{i}"] for i in range(len(shapes))]
+    def numbered(prefix: str, shapes: Sequence[Any]) -> list[np.ndarray]:
+        return [tensors[f"{prefix}.{i}"] for i in range(len(shapes))]
 
     shapes = architecture.parameter_shapes()
     buffers = {name: numbered(f"optimizer.{name}", shapes) for name in (saved.buffers if saved else [])}
@@ -159,12 +159,12 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
             if text is None:
                 text = Stored.opened(file, MOST_LISTED).texts.get("groundup", "")
                 _keep(key, text)
-            found = strict_json.loads(text, MOST_LISTED_VALUES)
+            document = strict_json.loads(text, MOST_LISTED_VALUES)
         except ValueError as error:
             raise CheckpointError(f"it is no checkpoint, or its header is damaged: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise CheckpointError("its header is damaged: it holds no object")
-    return found
+    return document
 
 
 _texts: OrderedDict[Any, str] = OrderedDict()

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident
+from shared.data.accepted_data import Split, square
 from shared.data.batches import BatchFeeder, batch_order
-from shared.data.door import Split, square
 from shared.dropout import step_masks
 from shared.plain_arrays import check_held
 from shared.training.runs import Position
@@ -113,7 +113,7 @@ class EpochRunner:
         return self.settings.augmentation.augmented(images, indices, self.settings.seed, epoch).reshape(rows.shape)
 
     def _several_steps(self, resident: ResidentRun, position: Position) -> list[float]:
-        """As many steps as the network takes at once, but none beyond the next checkpoint. Returns their losses."""
+        """Take the network's steps up to the next checkpoint at the latest, in one call. Returns their losses."""
         last = min(position.step + resident.interval, self.steps_per_epoch)
         if self.checkpoint_every:
             last = min(last, position.step - position.step % self.checkpoint_every + self.checkpoint_every)

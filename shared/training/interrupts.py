@@ -33,18 +33,18 @@ def noted_interrupts() -> Iterator[Note]:
 
     def take_note(number: int, frame: FrameType | None) -> None:
         note.requested = True
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)
 
     try:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(each)
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(signum)
             # None: the handler was not set by Python and could not be restored. SIG_IGN: the program is a background
             # job, which a Ctrl-C for another program must not stop.
             if handler not in (None, signal.SIG_IGN):
-                previous[each] = handler
-                signal.signal(each, take_note)
+                previous[signum] = handler
+                signal.signal(signum, take_note)
         yield note
     finally:
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)

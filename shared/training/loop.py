@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, Stage
+from shared.data.accepted_data import Split
 from shared.data.batches import check_fit, split_validation
-from shared.data.door import Split
 from shared.layers import BatchNorm
 from shared.training.checkpoints import CheckpointError
 from shared.training.epochs import EpochRunner, diverged

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from shared.contract import NetworkLike, Stage
+from shared.data.accepted_data import Split
 from shared.data.batches import BatchFeeder, check_fit
-from shared.data.door import Split
 from shared.layers import shortened
 from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically

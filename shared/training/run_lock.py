@@ -49,7 +49,7 @@ _held: weakref.WeakSet[RunLock] = weakref.WeakSet()
 
 
 class RunInUse(OSError):
-    """Another training has the folder of the run."""
+    """Raised where another training holds the folder of the run."""
 
 
 class RunLock:

@@ -25,7 +25,7 @@ import numpy as np
 
 from shared.architectures import Architecture
 from shared.contract import NetworkLike, Optimizer, Stage
-from shared.data.door import Split
+from shared.data.accepted_data import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
 from shared.machine.strict_json import is_count, is_number
@@ -71,7 +71,7 @@ class Position:
 
         Raises TypeError, ValueError or KeyError for anything else: the file may come from a stranger.
         """
-        names = {each.name for each in fields(cls)}
+        names = {entry.name for entry in fields(cls)}
         if not isinstance(saved, Mapping) or not {"records"} <= set(saved) <= names:
             raise TypeError(
                 f"expected an object with records, and of {', '.join(sorted(names))}, got {shortened(saved)}"
@@ -160,7 +160,7 @@ class Run:
 
     @cached_property
     def lock(self) -> RunLock:
-        """To be held from before `begin` or `resume` until nothing more is written."""
+        """The lock to hold from before `begin` or `resume` until nothing more is written."""
         return RunLock(self.folder)
 
     def begin(self, overwrite: bool) -> Position:

@@ -37,8 +37,8 @@ def dense(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = Non
     Raises ValueError where shapes or devices do not fit, TypeError for another dtype or a mix of them.
     """
     x = from_autocast(x, weight)
-    given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
-    check("dense", given)
+    tensors = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
+    check("dense", tensors)
     if weight.ndim != 2 or not weight.numel():
         raise ValueError(f"dense: weight is {shape(weight)}, expected (out_features, in_features), both at least 1")
     if x.ndim == 0 or x.shape[-1] != weight.shape[1]:

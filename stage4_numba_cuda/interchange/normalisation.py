@@ -60,12 +60,12 @@ def batch_norm(
     not above 0; TypeError for another dtype or a mix of them. Nothing has been changed then.
     """
     vectors = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
-    given = {name: vector for name, vector in vectors.items() if vector is not None}
-    x = from_autocast(x, next(iter(given.values()), None))
-    check("batch_norm", {"x": x} | given)
+    tensors = {name: vector for name, vector in vectors.items() if vector is not None}
+    x = from_autocast(x, next(iter(tensors.values()), None))
+    check("batch_norm", {"x": x} | tensors)
     if x.ndim < 2:
         raise ValueError(f"batch_norm: x is {shape(x)}, expected (batch, channels) or (batch, channels, …)")
-    for name, vector in given.items():
+    for name, vector in tensors.items():
         if vector.shape != x.shape[1:2]:
             raise ValueError(
                 f"batch_norm: {name} is {shape(vector)} but x is {shape(x)}; expected one number for each channel, "

@@ -145,7 +145,7 @@ def multiplier(side: int) -> tuple[Any, Any]:
     """
     depth = MOVED * THREADS // side
     groups = GROUPS[side]
-    each = depth // groups
+    steps = depth // groups
 
     @cuda.jit(device=True)
     def place():
@@ -181,17 +181,17 @@ def multiplier(side: int) -> tuple[Any, Any]:
         @cuda.jit(device=True)
         def multiply(tiles, sums, left, right, base):
             group, y, x = place()
-            k = base + group * each
+            k = base + group * steps
             eight(tiles, sums, left, right, k, y, x)
-            if each == 16:
+            if steps == 16:
                 eight(tiles, sums, left, right, k + 8, y, x)
     else:
 
         @cuda.jit(device=True)
         def multiply(tiles, sums, left, right, base):
             group, y, x = place()
-            k = base + group * each
-            for step in range(each):
+            k = base + group * steps
+            for step in range(steps):
                 add(tiles, sums, left, right, k + step, y, x)
 
     @cuda.jit(device=True)

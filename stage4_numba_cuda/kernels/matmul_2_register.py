@@ -51,7 +51,7 @@ def filler(rows: int, columns: int, threads: int, turned: bool) -> Any:
 @cache
 def register_1d(form: str) -> Any:
     """The kernel (a, b, c) for blocks of 512 threads, each block 64 x 64 of the result, x along its columns."""
-    side, each, threads = 64, 8, 512
+    side, per_thread, threads = 64, 8, 512
     fill_a = filler(side, DEPTH, threads, form == "tn")
     fill_b = filler(DEPTH, side, threads, form == "nt")
     inner = 0 if form == "tn" else 1
@@ -60,11 +60,11 @@ def register_1d(form: str) -> Any:
     def multiply(a, b, c):
         tile_a = cuda.shared.array((side, DEPTH), a.dtype)
         tile_b = cuda.shared.array((DEPTH, side), a.dtype)
-        sums = cuda.local.array(each, a.dtype)
-        for i in range(each):
+        sums = cuda.local.array(per_thread, a.dtype)
+        for i in range(per_thread):
             sums[i] = a.dtype.type(0)
         x = cuda.threadIdx.x & 63
-        y = (cuda.threadIdx.x >> 6) * each
+        y = (cuda.threadIdx.x >> 6) * per_thread
         row = cuda.blockIdx.y * int32(side)
         column = cuda.blockIdx.x * int32(side)
         start = int32(0)
@@ -75,11 +75,11 @@ def register_1d(form: str) -> Any:
             for step in range(DEPTH):
                 k = uint32(step)  # unsigned, as in matmul_1_basic.py
                 right = tile_b[k, x]
-                for i in range(each):
+                for i in range(per_thread):
                     sums[i] += tile_a[y + i, k] * right
             cuda.syncthreads()
             start += int32(DEPTH)
-        for i in range(each):
+        for i in range(per_thread):
             if row + y + i < c.shape[0] and column + x < c.shape[1]:
                 c[row + y + i, column + x] = sums[i]
 
@@ -89,7 +89,7 @@ def register_1d(form: str) -> Any:
 @cache
 def register_2d(form: str) -> Any:
     """The kernel (a, b, c) for blocks of THREADS threads, each block SIDE x SIDE of the result, x along its columns."""
-    each = 8
+    per_thread = 8
     fill_a = filler(SIDE, DEPTH, THREADS, form == "tn")
     fill_b = filler(DEPTH, SIDE, THREADS, form == "nt")
     inner = 0 if form == "tn" else 1
@@ -98,14 +98,14 @@ def register_2d(form: str) -> Any:
     def multiply(a, b, c):
         tile_a = cuda.shared.array((SIDE, DEPTH), a.dtype)
         tile_b = cuda.shared.array((DEPTH, SIDE), a.dtype)
-        sums = cuda.local.array((each, each), a.dtype)
-        left = cuda.local.array(each, a.dtype)
-        right = cuda.local.array(each, a.dtype)
-        for i in range(each):
-            for j in range(each):
+        sums = cuda.local.array((per_thread, per_thread), a.dtype)
+        left = cuda.local.array(per_thread, a.dtype)
+        right = cuda.local.array(per_thread, a.dtype)
+        for i in range(per_thread):
+            for j in range(per_thread):
                 sums[i, j] = a.dtype.type(0)
-        x = (cuda.threadIdx.x & 15) * each
-        y = (cuda.threadIdx.x >> 4) * each
+        x = (cuda.threadIdx.x & 15) * per_thread
+        y = (cuda.threadIdx.x >> 4) * per_thread
         row = cuda.blockIdx.y * int32(SIDE)
         column = cuda.blockIdx.x * int32(SIDE)
         start = int32(0)
@@ -115,16 +115,16 @@ def register_2d(form: str) -> Any:
             cuda.syncthreads()
             for step in range(DEPTH):
                 k = uint32(step)
-                for i in range(each):
+                for i in range(per_thread):
                     left[i] = tile_a[y + i, k]
                     right[i] = tile_b[k, x + i]
-                for i in range(each):
-                    for j in range(each):
+                for i in range(per_thread):
+                    for j in range(per_thread):
                         sums[i, j] += left[i] * right[j]
             cuda.syncthreads()
             start += int32(DEPTH)
-        for i in range(each):
-            for j in range(each):
+        for i in range(per_thread):
+            for j in range(per_thread):
                 if row + y + i < c.shape[0] and column + x + j < c.shape[1]:
                     c[row + y + i, column + x + j] = sums[i, j]
 
@@ -139,18 +139,18 @@ def vectorised(form: str, vector: bool, dtype: str) -> Any:
     vector: whether global memory may be read so, too: rows of a multiple of four numbers, 16-byte addresses
     dtype: what it is compiled for; all dtypes share the text, but not the object: the wide rungs are asked for alike
     """
-    return _wide(form, vector, each=8, gap=4, pitch=SIDE)
+    return _wide(form, vector, step=8, gap=4, pitch=SIDE)
 
 
 @cache
 def conflict_free(form: str, vector: bool, dtype: str) -> Any:
     """vectorised, arranged for the 32 banks. A thread's columns are 4 and 4 more, 64 further on: eight threads' wide
     loads are 32 neighbouring words. Rows of a tile are 4 words longer: what is stored turned goes to other banks."""
-    return _wide(form, vector, each=4, gap=SIDE // 2, pitch=SIDE + 4)
+    return _wide(form, vector, step=4, gap=SIDE // 2, pitch=SIDE + 4)
 
 
-def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
-    """each: how far apart neighbouring threads' first rows and columns are; gap: how far a thread's first four are from
+def _wide(form: str, vector: bool, step: int, gap: int, pitch: int) -> Any:
+    """step: how far apart neighbouring threads' first rows and columns are; gap: how far a thread's first four are from
     its others; pitch: numbers from one row of a tile to the next."""
     a_tiles, b_tiles = mover(form != "tn", vector, DEPTH), mover(form == "nt", vector, DEPTH)
     place_a, first_a, aim_a, load_a, unload_a = a_tiles
@@ -172,8 +172,8 @@ def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
         for i in range(8):
             for j in range(8):
                 sums[i, j] = a.dtype.type(0)
-        x = (cuda.threadIdx.x & 15) * each
-        y = (cuda.threadIdx.x >> 4) * each
+        x = (cuda.threadIdx.x & 15) * step
+        y = (cuda.threadIdx.x >> 4) * step
         row = cuda.blockIdx.y * int32(SIDE)
         column = cuda.blockIdx.x * int32(SIDE)
         count = int32(a.shape[inner])

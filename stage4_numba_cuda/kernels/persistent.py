@@ -81,19 +81,19 @@ def keep(masked, mask, key, row, unit, columns, threshold, scale):
 
 
 @cuda.jit(device=True)
-def sum_of_parts(parts, slices, apart, at, found):
+def sum_of_parts(parts, slices, apart, at, loaded):
     """The sum over s < slices of parts[s * apart + at]; SPLITS loads are started before the first is used."""
     total = parts.dtype.type(0)
     place, step = uint64(at), uint64(apart)
     split = int32(0)
     while split < slices:
         for i in range(SPLITS):
-            found[i] = parts.dtype.type(0)
+            loaded[i] = parts.dtype.type(0)
             if int32(split + i) < slices:
-                found[i] = parts[place]
+                loaded[i] = parts[place]
             place += step
         for i in range(SPLITS):
-            total += found[i]
+            total += loaded[i]
         split = int32(split + SPLITS)
     return total
 
@@ -170,7 +170,7 @@ def make_persistent(chunk, as_bytes):
         numbers = cuda.shared.array(COUNT, parts.dtype)
         asked = cuda.local.array(asked_each, values.dtype)
         sums = cuda.local.array((WIDE, WIDE), parts.dtype)
-        found = cuda.local.array(SPLITS, parts.dtype)
+        loaded = cuda.local.array(SPLITS, parts.dtype)
         staged = cuda.local.array(staged_each, parts.dtype)
         down = cuda.local.array(slopes_each, parts.dtype)
         own = cuda.local.array(WIDE, parts.dtype)
@@ -264,7 +264,7 @@ def make_persistent(chunk, as_bytes):
                 unit = place
                 while row < rows and unit < columns:
                     bias = bias_a[uint32(unit)]
-                    z = sum_of_parts(parts, slices, apart, row * across + unit, found)
+                    z = sum_of_parts(parts, slices, apart, row * across + unit, loaded)
                     value = activate(activation, z + bias)
                     if masked != NO_MASK:
                         grad_hidden[uint32(row * columns + unit)] = value  # the output waits in its gradient's place

@@ -47,13 +47,13 @@ def put_back(kind, parameters, first, second, at, own, own_first, own_second, i)
 
 
 @cuda.jit(device=True)
-def load_column(matrix, columns, column, first, rows, found):
-    """found[n] = matrix[first + n * SUMMED, column], 0 past the end of its rows; matrix (rows * columns,)."""
+def load_column(matrix, columns, column, first, rows, loaded):
+    """loaded[n] = matrix[first + n * SUMMED, column], 0 past the end of its rows; matrix (rows * columns,)."""
     place, step = uint64(first * columns + column), uint64(SUMMED * columns)
     for n in range(AT_ONCE):
-        found[n] = matrix.dtype.type(0)
+        loaded[n] = matrix.dtype.type(0)
         if int32(first + n * SUMMED) < rows:
-            found[n] = matrix[place]
+            loaded[n] = matrix[place]
         place += step
 
 

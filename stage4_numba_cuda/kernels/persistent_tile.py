@@ -225,7 +225,7 @@ def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
     as_bytes: samples are bytes, each of which stands for itself / 255
     """
     lanes = THREADS // chunk  # threads that have a row of the slice together, or a patch of 4 x 4 numbers of the part
-    each = K_TILE // lanes  # numbers of the slice that a thread fetches
+    fetches = K_TILE // lanes  # numbers of the slice that a thread fetches
     number_of = from_byte if as_bytes else from_number
 
     @cuda.jit(device=True)
@@ -240,7 +240,7 @@ def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
     def ask(values, sample, k0, asked):
         """asked[i] = input k0 + k of the sample, for this thread's k; 0 past an edge. Nothing is waited for."""
         k = k0 + cuda.threadIdx.x % lanes
-        for i in range(each):
+        for i in range(fetches):
             asked[i] = values.dtype.type(0)
             if sample >= 0 and k < values.shape[1]:
                 asked[i] = values[uint32(sample), uint64(k)]
@@ -251,7 +251,7 @@ def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
         """x_tile[k, r] = what `ask` has brought, as a number of the network."""
         r = cuda.threadIdx.x // lanes
         k = cuda.threadIdx.x % lanes
-        for i in range(each):
+        for i in range(fetches):
             x_tile[k, r] = number_of(asked[i], x_tile)
             k += lanes
 

@@ -165,8 +165,8 @@ if REAL:
 
         def emit(context, builder, signature, arguments):
             function = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [INT] * (left + right) + [FLOAT] * 4)
-            made = builder.call(ir.InlineAsm(function, text, constraints), arguments)
-            return cgutils.pack_array(builder, [builder.extract_value(made, i) for i in range(4)])
+            result = builder.call(ir.InlineAsm(function, text, constraints), arguments)
+            return cgutils.pack_array(builder, [builder.extract_value(result, i) for i in range(4)])
 
         signature = types.UniTuple(types.float32, 4)(*[types.int32] * (left + right), *[types.float32] * 4)
         if left == 2:

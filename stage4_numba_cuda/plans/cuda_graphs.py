@@ -80,8 +80,8 @@ def capture(launches: Callable[[Any], None]) -> Any:
     """
     from cuda.bindings import driver
 
-    (made,) = _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-    handle = int(made)
+    (stream,) = _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+    handle = int(stream)
     try:
         with cuda.defer_cleanup():
             _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))

@@ -89,24 +89,24 @@ def schedule(operations: Operations, shape: Shape, rows: int, classes: int, trai
     labels: whether the loss takes labels, and not targets
     Raises ValueError where training would normalise one value a channel.
     """
-    made = Schedule(rows)
-    x = made.array((rows, *shape))
-    made.given["x"] = x
+    planned = Schedule(rows)
+    x = planned.array((rows, *shape))
+    planned.given["x"] = x
     values: dict[int, View] = {0: x}
     used: dict[int, dict[str, View]] = {}  # by the result of an operation, what the way back needs
-    for each in operations.found:
-        step = _forward(made, each, values, training)
-        used[each.result] = step.views
-        made.forward.append(step)
-    outputs = made.kept["outputs"] = _as(values[operations.outputs], (rows, classes))
+    for operation in operations.found:
+        step = _forward(planned, operation, values, training)
+        used[operation.result] = step.views
+        planned.forward.append(step)
+    outputs = planned.kept["outputs"] = _as(values[operations.outputs], (rows, classes))
     if training:
-        y = made.given["y"] = made.array((rows,), whole=True) if labels else made.array((rows, classes))
-        losses = made.kept["losses"] = made.array((rows,))
-        grad = made.array((rows, classes))
+        y = planned.given["y"] = planned.array((rows,), whole=True) if labels else planned.array((rows, classes))
+        losses = planned.kept["losses"] = planned.array((rows,))
+        grad = planned.array((rows, classes))
         views = {"outputs": outputs, "y": y, "losses": losses, "grad": grad}
-        made.backward.append(Step("loss", None, views))
-        _Backward(made, operations, values, used).walk(grad)
-    return made
+        planned.backward.append(Step("loss", None, views))
+        _Backward(planned, operations, values, used).walk(grad)
+    return planned
 
 
 def _as(view: View, shape: Shape) -> View:
@@ -187,42 +187,42 @@ class _Backward:
             if each.result in self.grads:
                 self._step(each, self.grads.pop(each.result))
 
-    def _step(self, each: Operation, grad: View) -> None:
-        rows, seen, forward = self.made.rows, SEEN[each.kind], self.used[each.result]
-        grad = _as(grad, seen(rows, each.after))
+    def _step(self, operation: Operation, grad: View) -> None:
+        rows, seen, forward = self.made.rows, SEEN[operation.kind], self.used[operation.result]
+        grad = _as(grad, seen(rows, operation.after))
         output = forward["output"]
-        if each.activation != IDENTITY and each.kind not in OWN_SLOPE and each.result not in self.behind:
+        if operation.activation != IDENTITY and operation.kind not in OWN_SLOPE and operation.result not in self.behind:
             below = grad if self._exclusive(grad) else self.made.array(grad.shape)
-            flat = _of_numbers(rows, each.after)
+            flat = _of_numbers(rows, operation.after)
             views = {"grad": _as(grad, flat), "output": _as(output, flat), "grad_input": _as(below, flat)}
-            self.made.backward.append(Step("slope_back", each, views))
+            self.made.backward.append(Step("slope_back", operation, views))
             grad = below
-        if each.kind == "join":
-            self._give(each.source, grad)
-            self._give(each.added, grad)
+        if operation.kind == "join":
+            self._give(operation.source, grad)
+            self._give(operation.added, grad)
             return
-        needs = each.source in self.needed
-        views = {"grad": grad} | {name: forward[name] for name in _READ.get(each.kind, ()) if name in forward}
-        if each.activation != IDENTITY and each.kind in OWN_SLOPE:
+        needs = operation.source in self.needed
+        views = {"grad": grad} | {name: forward[name] for name in _READ.get(operation.kind, ()) if name in forward}
+        if operation.activation != IDENTITY and operation.kind in OWN_SLOPE:
             views["output"] = output
-        if each.kind == "convolve":
-            views["parts"] = self.made.array(parts_shape(each.geometry, rows, each.precision))
-        elif each.kind == "normalise":
+        if operation.kind == "convolve":
+            views["parts"] = self.made.array(parts_shape(operation.geometry, rows, operation.precision))
+        elif operation.kind == "normalise":
             views["parts"] = self.made.array(part_shape(forward["x"].shape, 2))
-        step = Step(f"{each.kind}_back", each, views)
-        if each.kind == "normalise" and each.added in self.needed:
-            if each.activation != IDENTITY:
+        step = Step(f"{operation.kind}_back", operation, views)
+        if operation.kind == "normalise" and operation.added in self.needed:
+            if operation.activation != IDENTITY:
                 views["grad_added"] = grad if self._exclusive(grad) else self.made.array(grad.shape)
-            self._give(each.added, views.get("grad_added", grad))
-        if needs or each.kind == "normalise":  # whose kernel writes it in any case
-            views["grad_input"] = self._grad_input(each, grad)
-        if needs and self._may_go_below(each):
-            step.below = self.by_result[each.source].activation
+            self._give(operation.added, views.get("grad_added", grad))
+        if needs or operation.kind == "normalise":  # whose kernel writes it in any case
+            views["grad_input"] = self._grad_input(operation, grad)
+        if needs and self._may_go_below(operation):
+            step.below = self.by_result[operation.source].activation
             views["below"] = forward["x"]
-            self.behind.add(each.source)
+            self.behind.add(operation.source)
         self.made.backward.append(step)
         if needs:
-            self._give(each.source, views["grad_input"])
+            self._give(operation.source, views["grad_input"])
 
     def _grad_input(self, each: Operation, grad: View) -> View:
         """Where to write it: over the gradient that is read, if a kernel may and nobody else reads it."""

@@ -55,7 +55,7 @@ class ReplayedStep:
         same_arrays = network.addresses() is self._addresses
         return same_arrays and _looked_up(self.update.optimizer)[:-1] == self._optimizer[:-1]
 
-    def take(self, network: Any, given: Sequence[Array]) -> float:
+    def take(self, network: Any, arrays: Sequence[Array]) -> float:
         """One step on x, y and the masks, all of which were checked; the loss before it."""
         plan, graphs = self.plan, self.plan.graphs
         if self._busy:  # an interruption came between sending and waiting: what was sent may still be read
@@ -67,7 +67,7 @@ class ReplayedStep:
         # Asked for in every step: two steps may have one key and one graph, and its memory may have been given up.
         pinned = graphs.pinned(self.key, [*plan.own, plan.losses])
         staged = []  # which of them come from the host
-        for i, (array, own) in enumerate(zip(given, plan.own, strict=True)):
+        for i, (array, own) in enumerate(zip(arrays, plan.own, strict=True)):
             if array.shape != own.shape:
                 array = array.reshape(own.shape)
             if not on_device(array):

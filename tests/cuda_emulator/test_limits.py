@@ -7,7 +7,7 @@ from cuda_emulator import KernelError, cuda, current, options
 from cuda_emulator.runtime.limits import shared_memory, together
 from cuda_emulator.runtime.tracing import trace_launch
 from cuda_emulator.settings import Settings, from_environment
-from cuda_emulator.walking.launched import Launched
+from cuda_emulator.walking.walked_launch import Launched
 
 
 @cuda.jit

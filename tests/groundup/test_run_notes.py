@@ -17,7 +17,7 @@ from shared.data import datasets
 from shared.data.datasets import FORMS
 from shared.layers import AveragePool, Conv, Dense, Flatten, MaxPool
 from shared.training.checkpoints import Checkpoint, CheckpointError, checksum, load_checkpoint
-from tests.promises.made import MADE, run
+from tests.promises.earlier_files import MADE, run
 
 
 @pytest.fixture

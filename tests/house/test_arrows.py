@@ -123,7 +123,7 @@ def test_others_see_of_the_emulator_only_what_it_shows() -> None:
         ("stage2_numpy.matmul", "from stage1_pure_python import matmul"),
         ("stage4_numba_cuda.matmul", "import importlib\nimportlib.import_module('cuda_emulator')"),
         ("shared.contract", "import stage1_pure_python"),
-        ("shared.bench.measuring.turns", "from shared.bench.kinds import steps"),
+        ("shared.bench.measuring.compared_candidates", "from shared.bench.kinds import steps"),
         (
             "shared.bench.measuring.timing",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.charts import style",

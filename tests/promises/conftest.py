@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.made import COURSE
+from tests.promises.earlier_files import COURSE
 from tests.shared.data.idx_files import write
 
 

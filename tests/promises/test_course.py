@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundup.course.manifest import course
-from tests.promises.made import COURSE, copied, run
+from tests.promises.earlier_files import COURSE, copied, run
 from tests.wide import widely
 
 MOVED = ("3.4", "3.5", "5.3", "8.4", "15.3")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.made import MADE, run
+from tests.promises.earlier_files import MADE, run
 
 
 def test_results_compare_with_later_ones(capsys: pytest.CaptureFixture[str]) -> None:

@@ -426,7 +426,7 @@ def test_groundup_train_says_which_rung_takes_the_steps(tmp_path: Any) -> None:
 @on_the_emulator
 def test_the_bench_times_it_beside_the_rung_below() -> None:
     from shared.bench.kinds.steps import Case
-    from shared.bench.measuring.turns import Effort
+    from shared.bench.measuring.compared_candidates import Effort
     from shared.bench.on_gpu import resident_steps
 
     effort, case = Effort(repeats=1, minimum_sample=0.0, threads=1), Case((12, 8, 4), 8, "float32")

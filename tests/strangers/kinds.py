@@ -25,13 +25,13 @@ import numpy as np
 import safetensors.numpy
 
 from groundup import look
-from groundup.course.learner import finding
+from groundup.course.learner import learners_folder
 from groundup.course.manifest import course
 from groundup.train import load_dataset as load_for_training
 from shared.bench.on_gpu import gpu_record
 from shared.training.checkpoints import checksum
 from shared.training.epochs import EpochRunner
-from tests.promises.made import MADE
+from tests.promises.earlier_files import MADE
 from tests.shared.data.idx_files import idx_bytes, small_mnist
 from tests.strangers.damage import RAW, as_text, damaged, exchanged
 
@@ -181,7 +181,7 @@ def _head(content: bytes) -> int:
 
 def _begun(folder: Path, *options: str) -> Path:
     """The checkpoint of a run that has not taken a step."""
-    from tests.promises.made import run
+    from tests.promises.earlier_files import run
 
     run("train", "2", "--run-dir", str(folder), "--quiet", *options)
     return folder / "last.safetensors"
@@ -337,7 +337,7 @@ class Progress:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "course"
-        finding.start(self.folder, course())
+        learners_folder.start(self.folder, course())
 
     def case(self, rng: random.Random, number: int) -> Case:
         way = number % 3

@@ -18,7 +18,7 @@ import numpy as np
 
 from groundup import look
 from groundup.course.learner import record
-from groundup.studio.benchmarks import reading, shown
+from groundup.studio.benchmarks import page_document, reading
 from groundup.studio.digits import networks
 from groundup.studio.digits.own_set import OwnSet
 from groundup.studio.runs import curves, overview
@@ -28,7 +28,7 @@ from shared.bench.records import document as results_file
 from shared.machine.processes import ROOT
 from shared.training.checkpoints import load_checkpoint, read_about
 from shared.training.run_facts import read_facts
-from tests.promises.made import MADE
+from tests.promises.earlier_files import MADE
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _mine(name: str) -> Reader:
 
 
 def _shown(content: bytes) -> str:
-    return json.dumps(shown.document(reading.read(content, "theirs"), "theirs"))
+    return json.dumps(page_document.document(reading.read(content, "theirs"), "theirs"))
 
 
 def _page(path: Path) -> Reader:
@@ -92,7 +92,7 @@ def _page(path: Path) -> Reader:
         "theirs.json",
         path.read_bytes,
         lambda folder: json.dumps(
-            shown.document(reading.read((folder / "theirs.json").read_bytes(), "theirs"), "theirs")
+            page_document.document(reading.read((folder / "theirs.json").read_bytes(), "theirs"), "theirs")
         ),
     )
 

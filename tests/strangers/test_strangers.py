@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.made import MADE, run
+from tests.promises.earlier_files import MADE, run
 from tests.strangers.fuzz import LONGEST
 from tests.strangers.kinds import KINDS
 from tests.wide import wide

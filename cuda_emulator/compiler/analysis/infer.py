@@ -62,7 +62,7 @@ def variable_types(
     Raises KernelError, with the learner's line, if Numba finds no types.
     """
     names = [*unit.parameters, *unit.constants, *unit.arrays, *HIDDEN, "_status"]
-    given = [
+    passed_types = [
         *argument_types,
         *(numba.typeof(value) for value in unit.constants.values()),
         *(array_type(array.dtype, len(array.shape), unit.strided(name)) for name, array in unit.arrays.items()),
@@ -74,22 +74,22 @@ def variable_types(
     context, target = cpu_target.typing_context, cpu_target.target_context
     context.refresh()
     target.refresh()
-    inference = TypesOnly(context, target, None, tuple(given), types.none, compiler.Flags(), {})
+    inference = TypesOnly(context, target, None, tuple(passed_types), types.none, compiler.Flags(), {})
     inference.state.flags.nrt = True  # without it, values that may hold an array have no type
     inference.state.flags.error_model = "numpy"
     try:
         inference.compile_extra(function)
     except errors.NumbaError as error:
         raise typing_error(unit, error) from None
-    found: dict[str, list[types.Type]] = {}
+    types_of: dict[str, list[types.Type]] = {}
     arguments = {f"arg.{name}" for name in names}  # Numba's names of the values that are passed in
     for name, kind in inference.state.typemap.items():
         stem = name.partition(".")[0]
         if stem and not stem.startswith("$") and name not in arguments:
-            found.setdefault(stem, []).append(types.unliteral(kind))
-    check_shuffles(unit, found)
+            types_of.setdefault(stem, []).append(types.unliteral(kind))
+    check_shuffles(unit, types_of)
     marks = {name: types.boolean for name in stored_names(unit.body) if name.startswith(HAS)}
-    return {name: one_type(context, kinds) for name, kinds in found.items()} | marks
+    return {name: one_type(context, kinds) for name, kinds in types_of.items()} | marks
 
 
 def one_type(context: Any, kinds: list[types.Type]) -> types.Type | None:
@@ -115,10 +115,10 @@ def carried_dtype(unit: Unit, name: str, variable_types: Mapping[str, types.Type
         return np.dtype(numpy_support.as_dtype(kind))
     except (errors.NumbaError, TypeError):
         is_view = isinstance(kind, types.Array)
-        what = "a view of an array" if is_view else f"a value of type {kind}"
+        content = "a view of an array" if is_view else f"a value of type {kind}"
         instead = "Index the array itself after the barrier" if is_view else "Keep its parts in variables of their own"
         raise unit.source.error(
-            f"{spelled!r} holds {what} on both sides of a cuda.syncthreads() or shuffle; only numbers can be kept "
+            f"{spelled!r} holds {content} on both sides of a cuda.syncthreads() or shuffle; only numbers can be kept "
             f"there. {instead}",
             line,
         ) from None
@@ -205,7 +205,7 @@ class Uncut(ast.NodeTransformer):
         return new
 
 
-def check_shuffles(unit: Unit, found: Mapping[str, list[types.Type]]) -> None:
+def check_shuffles(unit: Unit, types_of: Mapping[str, list[types.Type]]) -> None:
     """Refuse a shuffle of anything but 32- and 64-bit signed integers and floats: numba-cuda's rule."""
     for statement in unit.body:
         for part in ast.walk(statement):
@@ -213,7 +213,7 @@ def check_shuffles(unit: Unit, found: Mapping[str, list[types.Type]]) -> None:
                 continue
             operand = part.operands[1]
             assert isinstance(operand, ast.Name)
-            for kind in found.get(operand.id, []):
+            for kind in types_of.get(operand.id, []):
                 if kind not in SHUFFLED:
                     raise unit.source.error(
                         f"cuda.{part.path}() moves int32, int64, float32 and float64; this value is {kind}. Convert it "

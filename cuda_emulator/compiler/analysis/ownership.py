@@ -58,7 +58,7 @@ def may_own(unit: Unit, variable_types: Mapping[str, types.Type | None], functio
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id not in functions and not node.func.id.startswith("_") and node.func.id not in BUILTINS:
                 return True
-            plain |= {id(given) for given in node.args if not (isinstance(given, ast.Name) and given.id in unit.local)}
+            plain |= {id(value) for value in node.args if not (isinstance(value, ast.Name) and value.id in unit.local)}
         elif isinstance(node, ast.Call) and not isinstance(node.func, ast.Attribute):
             return True
     return any(isinstance(node, ast.Name) and node.id in arrays and id(node) not in plain for node in walk(unit.body))

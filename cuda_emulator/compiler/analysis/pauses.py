@@ -19,7 +19,7 @@ and enters every `if` and loop around the barrier without a test.
     return -1                                        the block has ended
 
 The variables of a block outlive the return in arrays of one element, as those of its threads and its shared memory do
-in the block's own part of the workspace (runtime/together.py).
+in the block's own part of the workspace (runtime/grid_barriers.py).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Needed:
         return after
 
     def before_one(self, node: ast.stmt, after: set[str], loop: tuple[set[str], set[str]] | None) -> set[str]:
-        """The same for one statement."""
+        """The variables that may be read from this statement on. after: those read after it"""
         if isinstance(node, ast.If):
             return self.before(node.body, after, loop) | self.before(node.orelse, after, loop) | loaded_names(node.test)
         if isinstance(node, ast.For | ast.While):

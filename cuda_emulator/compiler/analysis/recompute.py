@@ -40,22 +40,22 @@ def find_recomputed(
     # Making a view checks its index, so it must not happen on a path where the learner's kernel does not make it.
     unconditional = {name for node in unit.body if isinstance(node, ast.Assign) for name in stored_names(node)}
     fixed = (set(unit.parameters) | set(unit.constants) | set(unit.shared)) - set(counts)
-    found: dict[str, ast.expr] = {}
+    recomputed: dict[str, ast.expr] = {}
     grew = True
     while grew:
         grew = False
         for name, value in values.items():
             is_view = isinstance(variable_types.get(name), types.Array) and name in unconditional
-            known = INDEX_NAMES | fixed | set(found)
+            known = INDEX_NAMES | fixed | set(recomputed)
             if (
-                name not in found
+                name not in recomputed
                 and name not in in_collectives
                 and counts[name] == 1
                 and is_stable(value, known, is_view)
             ):
-                found[name] = value
+                recomputed[name] = value
                 grew = True
-    return {name: value for name, value in found.items() if name in varying}
+    return {name: value for name, value in recomputed.items() if name in varying}
 
 
 def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool = False) -> bool:

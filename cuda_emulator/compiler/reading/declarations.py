@@ -107,13 +107,13 @@ def _record(
     return name
 
 
-def shape_of(normaliser: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> tuple[int, ...]:
+def shape_of(normaliser: Normaliser, path: str, value: ast.expr, node: ast.stmt) -> tuple[int, ...]:
     """The array's shape, which must be a constant."""
-    shape = names.constant(normaliser.source, given)
+    shape = names.constant(normaliser.source, value)
     dimensions = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in dimensions):
         raise normaliser.error(
-            f"the shape of cuda.{path} is {ast.unparse(given)!r}; it must be known when the kernel is compiled: "
+            f"the shape of cuda.{path} is {ast.unparse(value)!r}; it must be known when the kernel is compiled: "
             "a number, a global or captured constant, or a tuple of those. For a size known at the launch only, use "
             "cuda.shared.array(0, dtype) and kernel[blocks, threads, stream, bytes]",
             node,
@@ -121,17 +121,17 @@ def shape_of(normaliser: Normaliser, path: str, given: ast.expr, node: ast.stmt)
     return tuple(int(n) for n in dimensions)
 
 
-def dtype_of(normaliser: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> np.dtype:
+def dtype_of(normaliser: Normaliser, path: str, value: ast.expr, node: ast.stmt) -> np.dtype:
     """The type of the array's elements: a constant, or `a.dtype` of a parameter that is an array."""
-    if isinstance(given, ast.Attribute) and given.attr == "dtype" and isinstance(given.value, ast.Name):
-        kind = normaliser.argument_type(given.value.id)
+    if isinstance(value, ast.Attribute) and value.attr == "dtype" and isinstance(value.value, ast.Name):
+        kind = normaliser.argument_type(value.value.id)
         if isinstance(kind, types.Array):
             return as_dtype(kind.dtype)
     try:
-        dtype = as_dtype(names.constant(normaliser.source, given))
+        dtype = as_dtype(names.constant(normaliser.source, value))
     except TypeError:
         raise normaliser.error(
-            f"the dtype of cuda.{path} is {ast.unparse(given)!r}; it must be a Numba or NumPy type, or the dtype of an "
+            f"the dtype of cuda.{path} is {ast.unparse(value)!r}; it must be a Numba or NumPy type, or the dtype of an "
             "array that the kernel is given",
             node,
         ) from None

@@ -128,9 +128,9 @@ def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.exp
             "cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype)",
             node,
         )
-    found = static_expression(value)
-    if found is not None:
-        return found
+    replacement = static_expression(value)
+    if replacement is not None:
+        return replacement
     if isinstance(value, DeviceFunction):
         raise normaliser.error(
             f"{text!r} is a device function: call it; it cannot be stored or passed as an argument", node

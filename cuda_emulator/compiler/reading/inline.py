@@ -103,7 +103,7 @@ def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr
     body = copied(source.tree).body
     returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
     if returns and (len(returns) > 1 or returns[0] is not body[-1]):
-        first = next(found for found in returns if found is not body[-1])
+        first = next(statement for statement in returns if statement is not body[-1])
         raise source.error(
             f"{source.name!r} synchronises, and returns before its end; such a device function must have one return, "
             "as its last statement: anything else is not supported by the emulator",

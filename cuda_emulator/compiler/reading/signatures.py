@@ -34,16 +34,16 @@ def by_position(source: FunctionSource, path: str, node: ast.Call) -> ast.Call:
     parameters = PARAMETERS.get(path)
     if parameters is None or not node.keywords:
         return node
-    given = dict(zip(parameters, node.args, strict=False))
+    by_name = dict(zip(parameters, node.args, strict=False))
     for keyword in node.keywords:
-        if keyword.arg not in parameters or keyword.arg in given:
+        if keyword.arg not in parameters or keyword.arg in by_name:
             said = f"has no argument {keyword.arg!r}, or it is given twice" if keyword.arg else "takes no ** arguments"
             raise source.error(f"cuda.{path}({', '.join(parameters)}) {said}", node)
-        given[keyword.arg] = keyword.value
-    missing = [name for name in parameters if name not in given]
+        by_name[keyword.arg] = keyword.value
+    missing = [name for name in parameters if name not in by_name]
     if missing:
         raise source.error(
             f"cuda.{path}({', '.join(parameters)}) is called without {', '.join(map(repr, missing))}", node
         )
-    arguments = [*(given[name] for name in parameters), *node.args[len(parameters) :]]
+    arguments = [*(by_name[name] for name in parameters), *node.args[len(parameters) :]]
     return ast.copy_location(ast.Call(func=node.func, args=arguments, keywords=[]), node)

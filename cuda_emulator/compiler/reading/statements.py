@@ -67,8 +67,8 @@ def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
     if isinstance(node, ast.FunctionDef):  # its calls become calls of a device function
         nested_functions(normaliser.source)
         return []
-    what = WITHOUT_SUPPORT.get(type(node), type(node).__name__)
-    raise normaliser.error(f"{what} is not supported by the emulator inside a kernel", node)
+    construct = WITHOUT_SUPPORT.get(type(node), type(node).__name__)
+    raise normaliser.error(f"{construct} is not supported by the emulator inside a kernel", node)
 
 
 def asserted(normaliser: Normaliser, node: ast.Assert) -> list[ast.stmt]:

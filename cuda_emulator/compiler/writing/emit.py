@@ -305,7 +305,7 @@ class Emitter:
         -1 bytes stands for dynamic shared memory, whose size the launch gives. Arrays with an entry for each thread are
         not listed: they fill the rest of the workspace, at offsets that depend on the launch.
         """
-        found: list[tuple[str, str, int, int, tuple[int, ...], Any]] = []
+        arrays: list[tuple[str, str, int, int, tuple[int, ...], Any]] = []
         offset = 0
         for array in self.in_workspace.values():
             name, dtype = (
@@ -314,12 +314,12 @@ class Emitter:
             )
             if array.shape != (0,):
                 space = "shared" if array.name in self.unit.shared else "local"
-                found.append((name, space, offset, array.nbytes, array.shape, dtype))
+                arrays.append((name, space, offset, array.nbytes, array.shape, dtype))
                 offset += rounded(array.nbytes)
         for array in self.in_workspace.values():
             if array.shape == (0,):
-                found.append((self.unit.learners_name(array.name), "shared", offset, -1, (0,), array.dtype.str))
-        return found
+                arrays.append((self.unit.learners_name(array.name), "shared", offset, -1, (0,), array.dtype.str))
+        return arrays
 
 
 def code_of(

@@ -45,7 +45,7 @@ def write_collective(
     node, here = part.collective, part.mask or "None"
     alive = ALIVE if ALIVE in masks else "None"
     site = sites.number(node, f"cuda.{node.path}")
-    operands = [operand(given, carried) for given in node.operands]
+    operands = [operand(expression, carried) for expression in node.operands]
     if node.path in BARRIERS or node.path == GRID_BARRIER:
         barrier(part.mask, alive, site, variant, write)
         if node.results:

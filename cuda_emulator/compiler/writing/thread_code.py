@@ -78,9 +78,9 @@ class Sites:
     places: list[tuple[str, int, str]] = field(default_factory=list)
     tables: TraceTables = field(default_factory=TraceTables)
 
-    def number(self, node: ast.AST, what: str, filename: str | None = None) -> int:
+    def number(self, node: ast.AST, subject: str, filename: str | None = None) -> int:
         """The number of a place. filename: the file of its function; None for the kernel's own file."""
-        place = (getattr(node, "filename", filename or self.filename), getattr(node, "lineno", 0), what)
+        place = (getattr(node, "filename", filename or self.filename), getattr(node, "lineno", 0), subject)
         if place not in self.places:
             self.places.append(place)
         return self.places.index(place)

@@ -158,13 +158,13 @@ class TracedCode(ThreadCode):
         owner = viewed(base)
         name = owner.id if isinstance(owner, ast.Name) else ""
         site = self.site(node, kind, array, self.space_of(name))
-        made = super().visit_Subscript(node)
-        assert isinstance(made, ast.Subscript)
-        return self.tallied(made, site) if name in self.unit.local else self.with_event(made, kind, site, field)
+        access = super().visit_Subscript(node)
+        assert isinstance(access, ast.Subscript)
+        return self.tallied(access, site) if name in self.unit.local else self.with_event(access, kind, site, field)
 
-    def with_event(self, made: ast.Subscript, kind: str, site: ast.Constant, field: str | None) -> ast.Subscript:
-        """The access `made`; its index is an argument of the call that records the event and returns the index."""
-        array = copied(made.value)
+    def with_event(self, access: ast.Subscript, kind: str, site: ast.Constant, field: str | None) -> ast.Subscript:
+        """The access; its index is an argument of the call that records the event and returns the index."""
+        array = copied(access.value)
         for inner in ast.walk(array):
             if hasattr(inner, "ctx"):
                 inner.ctx = ast.Load()
@@ -173,16 +173,16 @@ class TracedCode(ThreadCode):
         # The argument of a device function may be a thread's own array, whose accesses are counted only.
         slot = self.tables.counter(("local", int(str(site.value)), 0)) if self.is_device else NO_SLOT
         given = (load("_status"), site, load("_thread"), self.key(), what, constant(slot))
-        made.slice = call(function, array, made.slice, *given)
-        return made
+        access.slice = call(function, array, access.slice, *given)
+        return access
 
-    def tallied(self, made: ast.Subscript, site: ast.Constant) -> ast.Subscript:
+    def tallied(self, access: ast.Subscript, site: ast.Constant) -> ast.Subscript:
         """Count an access to a thread's own array. It needs no event, since no other thread can access the array."""
         if self.variant.accesses_only:
-            return made
+            return access
         slot = self.tables.counter(("local", int(str(site.value)), 0))
-        made.slice = call("_tallied", made.slice, load("_status"), constant(slot))
-        return made
+        access.slice = call("_tallied", access.slice, load("_status"), constant(slot))
+        return access
 
     def space_of(self, name: str) -> str:
         """The memory of the array with this name; "" if it is unknown."""

@@ -1,7 +1,8 @@
 """How an answer is graded: one check after the other, until the first that fails.
 
 check.py            what a check is, and what it reports
-exercise.py         how one function is graded, and the checks that follow from it
+exercise.py         how one function is graded
+exercise_checks.py  the checks that follow from it
 results.py          the numbers of a result, and how they read in a message
 picture.py          the right result and the learner's as numbers to be drawn
 derivatives.py      the check of a derivative against central differences

@@ -76,7 +76,7 @@ class Tally:
     @staticmethod
     @contextmanager
     def trying_also(addition: str) -> Iterator[None]:
-        """What is tried within, told as the case that was tried last with an addition."""
+        """Within this block the case that was tried last is reported with an addition."""
         tell, case = Tally._last
         tell("trying", case + addition)
         yield
@@ -90,12 +90,12 @@ class Tally:
         """Called with the launch that the check `memory` looks at, before it does. `groundup learn lens` traces it."""
 
     def holds(
-        self, holds: Any, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
+        self, holds: Any, sentence: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
     ) -> None:
         """Count one comparison. Raises Wrong(what, …) if `holds` is not true."""
         self.count += 1
         if not holds:
-            raise Wrong(what, expected=expected, got=got, cause=cause, line=line)
+            raise Wrong(sentence, expected=expected, got=got, cause=cause, line=line)
 
     def finding(self, finding: Any, cause: str = "") -> None:
         """Count one finding of cuda_emulator.lens.checks. Raises Wrong if it has not passed."""
@@ -139,12 +139,12 @@ class Tally:
             )
             wrong.picture = picture(expected, values)
             raise wrong
-        found = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
-        if not found.ok:
-            at = f" at index {list(found.index)}" if found.index else ""
-            told, wanted, had = difference_shown(found)
+        comparison = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
+        if not comparison.ok:
+            at = f" at index {list(comparison.index)}" if comparison.index else ""
+            by_how_much, wanted, had = difference_shown(comparison)
             wrong = Wrong(
-                f"{of}: wrong{at}{told}",
+                f"{of}: wrong{at}{by_how_much}",
                 expected=wanted,
                 got=had,
                 cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
@@ -204,6 +204,6 @@ def both(*runs: Callable[[Tally], None]) -> Callable[[Tally], None]:
     return run
 
 
-def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
+def and_then(checks: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
     """The checks; the check of this name makes the comparisons of `more` after its own."""
-    return [replace(check, run=both(check.run, more)) if check.name == name else check for check in made]
+    return [replace(check, run=both(check.run, more)) if check.name == name else check for check in checks]

@@ -13,8 +13,8 @@ from groundup.course.checks.results import outputs
 from shared.checks.tolerance import tolerance
 
 STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
-"""The same number as in shared.checks.gradients. That module holds exercises, and the learner's functions must be put
-into it before it is imported, so it is not imported here."""
+"""Step of the central differences, as in shared.checks.gradients. That module holds exercises, and the learner's
+functions must be put into it before it is imported, so it is not imported here."""
 
 SLOPE_ERROR = 1e-7
 """Relative to loss and gradient: central differences have errors of about 1e-10, a wrong formula far larger ones."""

@@ -91,7 +91,7 @@ _running: list[Repetition] = []
 
 @contextmanager
 def repeating() -> Iterator[Repetition]:
-    """Within it, calls get the same objects again."""
+    """Within this block calls get the objects of the calls before again."""
     _running.append(Repetition())
     try:
         yield _running[-1]

@@ -14,17 +14,17 @@ Outputs = Mapping[str, Any]
 """A function's results by name; a single result has the name ""."""
 
 
-def difference_shown(found: Comparison) -> tuple[str, str, str]:
+def difference_shown(comparison: Comparison) -> tuple[str, str, str]:
     """Two numbers that differ, as a message shows them: (by how much they differ, expected, got).
 
     The first is "" unless both numbers would read the same with nine digits; then all digits are shown.
     """
-    expected, got = f"{found.expected:.9g}", f"{found.got:.9g}"
-    if expected != got or found.ok or not np.isfinite(found.got):
+    expected, got = f"{comparison.expected:.9g}", f"{comparison.got:.9g}"
+    if expected != got or comparison.ok or not np.isfinite(comparison.got):
         return "", expected, got
-    difference = abs(found.got - found.expected)
-    told = f", by {difference:.2g} where rounding allows {difference / found.tolerances:.2g}"
-    return told, f"{found.expected:.17g}", f"{found.got:.17g}"
+    difference = abs(comparison.got - comparison.expected)
+    told = f", by {difference:.2g} where rounding allows {difference / comparison.tolerances:.2g}"
+    return told, f"{comparison.expected:.17g}", f"{comparison.got:.17g}"
 
 
 def outputs(result: Any) -> Outputs:

@@ -12,18 +12,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake, alike, general_cause
 from groundup.course.checks.results import numbers, outputs
 from shared.checks.tolerance import compare
-
-if TYPE_CHECKING:
-    from groundup.course.checks.exercise import Exercise
 
 MOST_CASES = 12
 
@@ -50,25 +48,25 @@ def sure_cause(exercise: Exercise, cause: str, fresh: bool) -> str:
 
     A general cause, if it fits in every case in which the function is wrong. Else "". All other causes stay.
     """
-    named = {each.output for each in exercise.mistakes if each.text == cause and not each.seen}
-    mistakes = [each for each in exercise.mistakes if each.output in named and not each.seen]
+    named = {mistake.output for mistake in exercise.mistakes if mistake.text == cause and not mistake.seen}
+    mistakes = [mistake for mistake in exercise.mistakes if mistake.output in named and not mistake.seen]
     if mistakes:
         cases, models = list(_cases(exercise)), defaultdict[str, list[Mistake]](list)
         wrong = {name for _, name, _, _, is_right in cases if not is_right}
-        for each in mistakes:
-            if each.output in wrong:
-                models[each.text].append(each)
+        for mistake in mistakes:
+            if mistake.output in wrong:
+                models[mistake.text].append(mistake)
         with np.errstate(all="ignore"):
             scores = {text: _score(of_text, cases) for text, of_text in models.items()}
         best = max(scores.values(), default=NO_FIT)
         fitting = [text for text, score in scores.items() if score == best > NO_FIT]
         return fitting[0] if len(fitting) == 1 else ""
     if cause.startswith(GENERAL):
-        several = [each for each in _cases(exercise) if each[2].size > 1]  # of a single number less can be told
-        found = {general_cause(mine, right, fresh) for _, _, right, mine, is_right in several if not is_right}
+        several = [case for case in _cases(exercise) if case[2].size > 1]  # of a single number less can be told
+        causes = {general_cause(mine, right, fresh) for _, _, right, mine, is_right in several if not is_right}
         if cause.startswith(GENERAL[0]) and any(is_right and right.any() for _, _, right, _, is_right in several):
             return ""
-        return cause if {re.sub(r"\d+", "", each) for each in found} <= {re.sub(r"\d+", "", cause)} else ""
+        return cause if {re.sub(r"\d+", "", text) for text in causes} <= {re.sub(r"\d+", "", cause)} else ""
     return cause
 
 
@@ -108,21 +106,26 @@ def _score(models: Sequence[Mistake], cases: Sequence[Case]) -> Score:
     NO_FIT if all are wrong where the function is right, or have its numbers in no more than half of the cases. Not in
     all: a mistake is modelled for plain launches, and rarely for every grid.
     """
-    counted = {each: [0, 0, 0] for each in models}
+    counted = {argument: [0, 0, 0] for argument in models}
     for arguments, name, right, mine, is_right in cases:
-        told = {each: result for each in models if each.output == name for result in [each.result(*arguments)]}
-        same = {each: result is not None and alike(mine, result) for each, result in told.items()}
+        told = {
+            argument: result
+            for argument in models
+            if argument.output == name
+            for result in [argument.result(*arguments)]
+        }
+        same = {argument: result is not None and alike(mine, result) for argument, result in told.items()}
         known = all(result is not None for result in told.values())
         # a function of one number may be wrong on one side of 0
         if told and is_right and known and not any(same.values()) and any(isinstance(a, np.ndarray) for a in arguments):
             return NO_FIT
-        for each, result in told.items():
+        for argument, result in told.items():
             if result is not None and not is_right:
                 fits_right = alike(right, result)
-                counted[each][0] -= not same[each] and not fits_right
-                counted[each][1] += same[each]
-                counted[each][2] -= not same[each] and fits_right
-    outputs_named = {each.output for each in models}
-    best = [max(count for each, count in counted.items() if each.output == name) for name in outputs_named]
+                counted[argument][0] -= not same[argument] and not fits_right
+                counted[argument][1] += same[argument]
+                counted[argument][2] -= not same[argument] and fits_right
+    outputs_named = {argument.output for argument in models}
+    best = [max(count for argument, count in counted.items() if argument.output == name) for name in outputs_named]
     others, fitting, unexplained = (sum(column) for column in zip(*best, strict=True))
     return (others, fitting, unexplained) if fitting > -others and 2 * fitting > -unexplained else NO_FIT

@@ -57,20 +57,20 @@ LOADERS = {"importlib", "pkgutil", "runpy", "subprocess"}
 """Modules of the standard library that bring in others."""
 
 
-def with_own_work(made: list[Check], task: Task) -> list[Check]:
+def with_own_work(checks: list[Check], task: Task) -> list[Check]:
     """The checks of a task; `way` looks first at what the function calls. A task without that check gets it."""
     look = _in_c(task) if is_c(task.file) else _in_python(task)
-    ways = [check for check in made if check.name == "way"]
+    ways = [check for check in checks if check.name == "way"]
     if not ways:
         later = ORDER[ORDER.index("way") :]
-        place = next((i for i, check in enumerate(made) if check.name in later), len(made))
-        return [*made[:place], Check("way", look), *made[place:]]
+        place = next((i for i, check in enumerate(checks) if check.name in later), len(checks))
+        return [*checks[:place], Check("way", look), *checks[place:]]
 
     def run(tally: Tally) -> None:
         look(tally)
         ways[0].run(tally)
 
-    return [Check("way", run) if check is ways[0] else check for check in made]
+    return [Check("way", run) if check is ways[0] else check for check in checks]
 
 
 STATIC = (
@@ -154,8 +154,8 @@ def _definition(text: str, name: str) -> str:
 
 def _in_python(task: Task) -> Callable[[Tally], None]:
     def look(tally: Tally) -> None:
-        found = importlib.util.find_spec(task.file.removesuffix(".py").replace("/", "."))
-        text = Path(str(found and found.origin)).read_text(encoding="utf-8")
+        spec = importlib.util.find_spec(task.file.removesuffix(".py").replace("/", "."))
+        text = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
         original = ast.parse(solution_file(task.file))
         tree = ast.parse(text)
         allowed = {module.partition(".")[0] for module, _ in _imports(original).values()} | _at_hand(task)
@@ -170,8 +170,8 @@ def _in_python(task: Task) -> Callable[[Tally], None]:
                 used = f"{name} of {module}" if name else module or node.id
                 raise Wrong(f"{helper or task.function} uses {used}", cause=cause, line=node.lineno)
             if node.id in kernels:
-                what = f"{helper or task.function} calls {node.id}, which is another kernel"
-                raise Wrong(what, cause=OTHER_KERNEL, line=node.lineno)
+                sentence = f"{helper or task.function} calls {node.id}, which is another kernel"
+                raise Wrong(sentence, cause=OTHER_KERNEL, line=node.lineno)
 
     return look
 

@@ -19,13 +19,13 @@ ONE_ROW = (
 )
 
 
-def stopped_after(what: str, rung: str) -> str:
+def stopped_after(part: str, rung: str) -> str:
     """The likely cause if only the first row, column or number of a product is there. index_loops uses no zip."""
     if rung == "index_loops":
-        return f"only the first {what} is computed: does return stand inside a loop? It belongs behind all three"
-    again = "make a list of it" if what == "row" else "make it anew, or make a list of it"
+        return f"only the first {part} is computed: does return stand inside a loop? It belongs behind all three"
+    again = "make a list of it" if part == "row" else "make it anew, or make a list of it"
     return (
-        f"only the first {what} is computed: zip gives an iterator, which is used up after one walk; {again}. "
+        f"only the first {part} is computed: zip gives an iterator, which is used up after one walk; {again}. "
         "Or does return stand inside a loop?"
     )
 
@@ -50,13 +50,13 @@ def by_zip(rung: str) -> Callable[[Tally], None]:
         a, b = matrices(np.random.default_rng(3), (5, 4, 6))
         case = f"{rung}(a {a.shape}, b {b.shape})"
         tally.trying(case)
-        given, other = watched(a), watched(b)
-        getattr(stage().matmul, rung)(given, other)
+        left, other = watched(a), watched(b)
+        getattr(stage().matmul, rung)(left, other)
         tally.holds(
-            look_ups(given) == 0,
+            look_ups(left) == 0,
             f"{case} looks up numbers of a by their index",
             expected="no look-up",
-            got=str(look_ups(given)),
+            got=str(look_ups(left)),
             cause="zip hands out a row's number together with its partner: for x, … in zip(a_row, …)",
         )
         if rung == "transpose_once":

@@ -73,15 +73,15 @@ FORWARD_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
 ]
 
 
-def traced(outputs: Any, given: Problem) -> dict[str, Any]:
+def traced(outputs: Any, case: Problem) -> dict[str, Any]:
     """The outputs that `forward` returned, by name."""
-    wanted = list(network_trace(given))
+    wanted = list(network_trace(case))
     expected = f"a list of {len(wanted)}: {', '.join(wanted)}"
     if not isinstance(outputs, list):
-        raise Wrong(f"forward of {given}: no list came back", expected=expected, got=type(outputs).__name__)
+        raise Wrong(f"forward of {case}: no list came back", expected=expected, got=type(outputs).__name__)
     if len(outputs) != len(wanted):
         cause = "the output of every layer is wanted, those of the activations, too"
-        what = f"forward of {given}: the list is not as long"
+        what = f"forward of {case}: the list is not as long"
         raise Wrong(what, expected=expected, got=str(len(outputs)), cause=cause)
     return dict(zip(wanted, outputs, strict=True))
 
@@ -274,18 +274,18 @@ def network_forward() -> list[Check]:
     """forward: the output of every layer."""
     network = stage().network
 
-    def call(given: Problem) -> dict[str, Any]:
-        layers = given.network(stage()).layers
+    def call(case: Problem) -> dict[str, Any]:
+        layers = case.network(stage()).layers
 
         def forward(x: Any, masks: Any) -> Any:
             return network.forward(layers, x, False, None if masks is None else iter(masks))
 
-        masks = None if given.masks is None else [mask.tolist() for mask in given.masks]
+        masks = None if case.masks is None else [mask.tolist() for mask in case.masks]
         try:
-            return traced(on_lists(forward, "x", "masks")(given.x, masks), given)
+            return traced(on_lists(forward, "x", "masks")(case.x, masks), case)
         except StopIteration:
             cause = "next(masks) is for a Dropout layer, and for no other"
-            raise Wrong(f"forward of {given}: there are no more masks", cause=cause) from None
+            raise Wrong(f"forward of {case}: there are no more masks", cause=cause) from None
 
     def other_layers(tally: Tally) -> None:
         rng = np.random.default_rng(10)
@@ -294,24 +294,24 @@ def network_forward() -> list[Check]:
             x, training = rng.standard_normal((5, 3)), masks is not None
             case = f"forward with training={training} and masks" if training else "forward without training and masks"
             tally.trying(case)
-            given = iter([mask.tolist() for mask in masks]) if masks else None
-            found = network.forward(mine.layers, x.tolist(), training, given)
-            for layer, got, expected in zip(mine.layers, found, right.outputs(x, masks, training), strict=True):
-                what = f"{case}: the output of the {type(layer).__name__} is wrong"
-                tally.holds(np.allclose(got, expected), what, cause=HANDED_ON)
+            masks_left = iter([mask.tolist() for mask in masks]) if masks else None
+            outputs = network.forward(mine.layers, x.tolist(), training, masks_left)
+            for layer, got, expected in zip(mine.layers, outputs, right.outputs(x, masks, training), strict=True):
+                sentence = f"{case}: the output of the {type(layer).__name__} is wrong"
+                tally.holds(np.allclose(got, expected), sentence, cause=HANDED_ON)
 
     return graded(
         Exercise(
             call=call,
             reference=network_trace,
-            show=lambda given: f"forward of {given}",
+            show=lambda case: f"forward of {case}",
             hand=FORWARD_HAND,
             arguments=network_case,
             typical=((3, 3, 3, 2), 4, True),
             sizes=NETWORKS,
             again=BATCHES,
-            terms=lambda given: 64,
-            scale=lambda given: sum(float(np.abs(z).max()) for z in network_trace(given).values()) + 1,
+            terms=lambda case: 64,
+            scale=lambda case: sum(float(np.abs(z).max()) for z in network_trace(case).values()) + 1,
             mistakes=FORWARD_MISTAKES,
             way=other_layers,
         )
@@ -321,20 +321,20 @@ def network_forward() -> list[Check]:
 def network_backward() -> list[Check]:
     """backward: dL/dx and all gradients."""
 
-    def call(given: Problem) -> dict[str, Any]:
-        made = given.network(stage())
-        outputs = made._forward(given.x.tolist(), given.masks and [mask.tolist() for mask in given.masks], True)[-1]
-        grad = loss_slopes(given, np.array(outputs))
+    def call(case: Problem) -> dict[str, Any]:
+        made = case.network(stage())
+        outputs = made._forward(case.x.tolist(), case.masks and [mask.tolist() for mask in case.masks], True)[-1]
+        grad = loss_slopes(case, np.array(outputs))
         of_x = on_lists(lambda grad: stage().network.backward(made.layers, grad), "grad")(grad)
-        unmoved("backward", made.parameters, given)
+        unmoved("backward", made.parameters, case)
         return by_name(made.layer_gradients, of_x)
 
     return graded(backward_exercise(call))
 
 
-def unmoved(function: str, parameters: Any, given: Problem) -> None:
+def unmoved(function: str, parameters: Any, case: Problem) -> None:
     """Raise Wrong if the network's parameters are not the given ones any more."""
-    if any(np.any(np.asarray(new) != old) for new, old in zip(parameters, given.parameters, strict=True)):
+    if any(np.any(np.asarray(new) != old) for new, old in zip(parameters, case.parameters, strict=True)):
         cause = "this only finds the gradients; moving the weights is the optimizer's task"
         raise Wrong(f"the network's parameters were changed by {function}", cause=cause)
 
@@ -346,7 +346,7 @@ class Moving:
         self.gradients: list[Any] = []
 
     def step(self, parameters: Any, gradients: Any) -> None:
-        """As an optimizer's."""
+        """Note the gradients, and add 1 to the last bias."""
         self.gradients.append(copy.deepcopy(gradients))
         parameters[-1][:] = [b + 1.0 for b in parameters[-1]]
 
@@ -376,32 +376,32 @@ STEP_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
 def network_step() -> list[Check]:
     """Network._step: the loss, and the gradients that the optimizer gets."""
 
-    def call(given: Problem) -> dict[str, Any]:
-        made, optimizer = given.network(stage()), Moving()
-        masks = given.masks and [mask.tolist() for mask in given.masks]
-        made._step(given.x.tolist(), given.y.tolist(), None, masks)
-        unmoved("_step without an optimizer", made.parameters, given)
-        step = on_lists(lambda x, y, masks: made._step(x, y, optimizer, masks), "x", "y", "masks")
-        loss = step(given.x, given.y, masks)
+    def call(case: Problem) -> dict[str, Any]:
+        network, optimizer = case.network(stage()), Moving()
+        masks = case.masks and [mask.tolist() for mask in case.masks]
+        network._step(case.x.tolist(), case.y.tolist(), None, masks)
+        unmoved("_step without an optimizer", network.parameters, case)
+        step = on_lists(lambda x, y, masks: network._step(x, y, optimizer, masks), "x", "y", "masks")
+        loss = step(case.x, case.y, masks)
         if loss is None:
             raise Wrong("_step: no loss came back", got="None", cause="the loss of this batch is to be returned")
         if len(optimizer.gradients) != 1:
             cause = "optimizer.step(self.parameters, self.layer_gradients), once, after the way back"
             raise Wrong(f"_step calls the optimizer's step {len(optimizer.gradients)} times, and not once", cause=cause)
-        if not equal(made.parameters[-1], (given.parameters[-1] + 1.0).tolist()):
-            what = "what the optimizer moves are not this network's parameters"
-            raise Wrong(what, cause="optimizer.step(self.parameters, …): in every step those of the network itself")
+        if not equal(network.parameters[-1], (case.parameters[-1] + 1.0).tolist()):
+            sentence = "what the optimizer moves are not this network's parameters"
+            raise Wrong(sentence, cause="optimizer.step(self.parameters, …): in every step those of the network itself")
         return {"the loss": loss, **parameters_by_name(optimizer.gradients[0])}
 
-    def reference(given: Problem) -> dict[str, Any]:
-        found = network_gradients(given)
-        return {"the loss": network_loss(given), **{name: each for name, each in found.items() if name != "dL/dx"}}
+    def reference(case: Problem) -> dict[str, Any]:
+        slopes = network_gradients(case)
+        return {"the loss": network_loss(case), **{name: slope for name, slope in slopes.items() if name != "dL/dx"}}
 
     def way(tally: Tally) -> None:
-        (given,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
-        made = given.network(stage())
+        (case,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
+        network = case.network(stage())
         tally.trying("the first layer's way back")
-        returned = backward_of_first(made, lambda: made._step(given.x.tolist(), given.y.tolist(), None, None))
+        returned = backward_of_first(network, lambda: network._step(case.x.tolist(), case.y.tolist(), None, None))
         tally.holds(len(returned) == 1, "the first layer's backward is called once", got=f"{len(returned)} calls")
         if returned[0] is not None:
             tally.note(
@@ -409,7 +409,7 @@ def network_step() -> list[Check]:
             )
         normalising = stage().network.Network(Architecture((3,), (BatchNorm(), Dense(2))))
         tally.trying("a step of a network that begins with a batch normalisation")
-        normalising._step(given.x.tolist(), given.y.tolist(), None, None)
+        normalising._step(case.x.tolist(), case.y.tolist(), None, None)
         means = normalising.running_statistics[0]
         cause = "this step is training: hand training=True to _forward"
         tally.holds(any(means), "the batch normalisation was not in training: its running mean is still 0", cause=cause)
@@ -418,14 +418,14 @@ def network_step() -> list[Check]:
         Exercise(
             call=call,
             reference=reference,
-            show=lambda given: f"_step of {given}",
+            show=lambda case: f"_step of {case}",
             hand=STEP_HAND,
             arguments=network_case,
             typical=((3, 3, 3, 3), 4, True),
             sizes=NETWORKS,
             again=BATCHES,
-            terms=lambda given: 256,
-            scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
+            terms=lambda case: 256,
+            scale=lambda case: 10.0 + float(np.abs(case.flat).max()) ** 2,
             way=way,
             mistakes=STEP_MISTAKES,
         )

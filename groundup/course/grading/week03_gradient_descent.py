@@ -33,20 +33,20 @@ def sgd_step() -> list[Check]:
     """SGD.step, on lists that must change in place."""
     sgd = stage().optimizers.SGD
 
-    def call(given: Steps) -> dict[str, Any]:
-        weights, bias = given.weights.tolist(), given.bias.tolist()
-        optimizer, other = (sgd(given.rates[0], **given.settings) for _ in range(2))
-        g, h = given.weights.tolist(), given.bias.tolist()  # the same memory in every step, as a network has it
-        for gradients, rate in zip(given.gradients, given.rates, strict=True):
+    def call(case: Steps) -> dict[str, Any]:
+        weights, bias = case.weights.tolist(), case.bias.tolist()
+        optimizer, other = (sgd(case.rates[0], **case.settings) for _ in range(2))
+        g, h = case.weights.tolist(), case.bias.tolist()  # the same memory in every step, as a network has it
+        for gradients, rate in zip(case.gradients, case.rates, strict=True):
             optimizer.learning_rate = rate
             overwrite(g, gradients[0])
             overwrite(h, gradients[1])
             optimizer.step([weights, bias], [g, h])
-            if not equal([g, h], [each.tolist() for each in gradients]):
+            if not equal([g, h], [gradient.tolist() for gradient in gradients]):
                 raise Wrong("the gradient was changed by the call", cause=LEAVE_IT)
-            other.step([(-given.weights).tolist(), (-given.bias).tolist()], [g, h])
+            other.step([(-case.weights).tolist(), (-case.bias).tolist()], [g, h])
         after = {"weights": weights, "bias": bias}
-        if given.settings.get("momentum"):
+        if case.settings.get("momentum"):
             after[state_name("velocity", "weights")], after[state_name("velocity", "bias")] = optimizer.state()[
                 "buffers"
             ]["velocity"]
@@ -56,7 +56,7 @@ def sgd_step() -> list[Check]:
         Exercise(
             call=call,
             reference=sgd_steps,
-            show=lambda given: f"SGD.step ({given})",
+            show=lambda case: f"SGD.step ({case})",
             hand=SGD_HAND,
             arguments=steps_case,
             typical=((3, 2), SGD_ALL),

@@ -95,11 +95,11 @@ def outer_products() -> list[Check]:
 
     def way(tally: Tally) -> None:
         uses_none_of(function, dict.fromkeys((*names, *rungs), whole))(tally)
-        for each in with_helpers(function):
-            for node in filter(_sums, ast.walk(syntax_of(each))):
-                raise Wrong(f"{each.__name__} uses einsum", cause=whole, line=getattr(node, "lineno", 0))
+        for helper in with_helpers(function):
+            for node in filter(_sums, ast.walk(syntax_of(helper))):
+                raise Wrong(f"{helper.__name__} uses einsum", cause=whole, line=getattr(node, "lineno", 0))
         tally.holds(
-            any(True for each in with_helpers(function) for _ in loops_in(syntax_of(each))),
+            any(True for helper in with_helpers(function) for _ in loops_in(syntax_of(helper))),
             "outer_products has no loop over k",
             cause="the products of all k at once take K times the memory of the result: add one outer product after "
             "the other",
@@ -183,12 +183,12 @@ def dense_forward() -> list[Check]:
 
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
         layer = layer_of(dense, weights, bias)
-        found = on_arrays(layer.forward, lambda x: (len(x), len(bias)), "x", scratch=False)(x)
+        results = on_arrays(layer.forward, lambda x: (len(x), len(bias)), "x", scratch=False)(x)
         another_layer(dense, layer, -x)
         if layer._x is None or not equal(np.asarray(layer._x), x):
             raise Wrong("Dense.forward does not remember x", cause="backward will ask what x was: self._x = x")
         unchanged(Tally(), (weights, bias), (layer.weights, layer.bias), ("weights", "bias"))
-        return found
+        return results
 
     def reference(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
         return both(floor_below().dense.Dense(weights.tolist(), bias.tolist()).forward(x.tolist()))
@@ -270,25 +270,25 @@ def dense_backward() -> list[Check]:
         )
         of_weights, of_bias = layer.grad_weights, layer.grad_bias
         of_weights[...], of_bias[...] = np.nan, np.nan
-        found = on_arrays(layer.backward, lambda grad: x.shape, "grad_output", scratch=False)(grad)
+        results = on_arrays(layer.backward, lambda grad: x.shape, "grad_output", scratch=False)(grad)
         for name, there in (("grad_weights", of_weights), ("grad_bias", of_bias)):
             if getattr(layer, name) is not there:
                 raise Wrong(f"{name} is another array than before the call", cause=NEW_ARRAY.format(f"self.{name}"))
         unchanged(Tally(), (weights,), (layer.weights,), ("weights",))
         other.backward(2 * grad)
         return {
-            "grad_input": found[""],
+            "grad_input": results[""],
             "grad_weights": of_weights,
             "grad_bias": of_bias,
-            f"{NO_OUT}: grad_input": found.get(NO_OUT),
+            f"{NO_OUT}: grad_input": results.get(NO_OUT),
         }
 
     def reference(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
         layer = floor_below().dense.Dense(weights.tolist(), [0.0] * weights.shape[1])
         layer.forward(x.tolist())
         returned = layer.backward(grad.tolist())
-        found = {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
-        return {**found, f"{NO_OUT}: grad_input": returned}
+        gradients = {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
+        return {**gradients, f"{NO_OUT}: grad_input": returned}
 
     def alone(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> Any:
         layer = dense(weights, np.zeros(weights.shape[1]))

@@ -203,36 +203,36 @@ def softmax_cross_entropy_backward() -> list[Check]:
 def network_backward() -> list[Check]:
     """backward: dL/dx and all gradients, also of a second batch."""
 
-    def walked(network: Any, given: Problem, needed: bool) -> Any:
-        masks = None if given.masks is None else [mask.copy() for mask in given.masks]
+    def walked(network: Any, case: Problem, needed: bool) -> Any:
+        masks = None if case.masks is None else [mask.copy() for mask in case.masks]
         this_pass = network._this_pass(True, masks)
-        outputs = stage().network.forward(network.layers, given.x, this_pass)[-1]
-        grad = loss_slopes(given, outputs).astype(outputs.dtype)
-        found = stage().network.backward(network.layers, grad, this_pass, needs_grad_input=needed)
-        unchanged(Tally(), given.masks or [], masks or [], ["a dropout mask"] * len(masks or []))
-        unchanged(Tally(), given.parameters, network.parameters, ["a parameter"] * len(given.parameters))
-        return found
+        outputs = stage().network.forward(network.layers, case.x, this_pass)[-1]
+        grad = loss_slopes(case, outputs).astype(outputs.dtype)
+        grad_input = stage().network.backward(network.layers, grad, this_pass, needs_grad_input=needed)
+        unchanged(Tally(), case.masks or [], masks or [], ["a dropout mask"] * len(masks or []))
+        unchanged(Tally(), case.parameters, network.parameters, ["a parameter"] * len(case.parameters))
+        return grad_input
 
-    def call(given: Problem) -> dict[str, Any]:
-        network = given.network(stage())
-        walked(network, replace(given, x=-given.x), True)  # the next batch must not see this one's numbers
-        of_x = walked(network, given, True)
-        return {name: np.copy(each) for name, each in by_name(network.layer_gradients, of_x).items()}
+    def call(case: Problem) -> dict[str, Any]:
+        network = case.network(stage())
+        walked(network, replace(case, x=-case.x), True)  # the next batch must not see this one's numbers
+        of_x = walked(network, case, True)
+        return {name: np.copy(gradient) for name, gradient in by_name(network.layer_gradients, of_x).items()}
 
     def way(tally: Tally) -> None:
-        (given,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
-        network = given.network(stage())
+        (problem,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
+        network = problem.network(stage())
         tally.trying("backward(…, needs_grad_input=False)")
-        returned = backward_of_first(network, lambda: walked(network, given, False))
-        what, cause = "dL/dx of the first layer is computed all the same", "Dense.backward takes needs_grad_input, too"
-        tally.holds(len(returned) == 1 and returned[0] is None, what, cause=cause)
-        tally.holds(walked(network, given, False) is None, "needs_grad_input=False: something came back", cause=cause)
+        returned = backward_of_first(network, lambda: walked(network, problem, False))
+        text, cause = "dL/dx of the first layer is computed all the same", "Dense.backward takes needs_grad_input, too"
+        tally.holds(len(returned) == 1 and returned[0] is None, text, cause=cause)
+        tally.holds(walked(network, problem, False) is None, "needs_grad_input=False: something came back", cause=cause)
         normalised = Architecture((2,), (BatchNorm(), Dense(3), Activate("tanh"), Dense(2)))
         case, networks = "the gradients of a network that begins with a batch normalisation", []
         tally.trying(case)
         for floor in (stage(), floor_below()):
             networks.append(floor.network.Network(normalised, seed=1, dtype="float64"))
-        mine, right = (each.gradients([[1.0, 2.0], [3.0, -1.0], [0.5, 1.0]], [0, 1, 1]) for each in networks)
+        mine, right = (model.gradients([[1.0, 2.0], [3.0, -1.0], [0.5, 1.0]], [0, 1, 1]) for model in networks)
         for got, expected in zip(mine, right, strict=True):
             tally.equal(got, expected, case=case, terms=256, scale=10.0)
 
@@ -262,37 +262,39 @@ def optimizer_checks(
     buffers: the names of its state's arrays, by the setting that needs them; "" for arrays that it always has
     """
 
-    def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-        parameters = [give(given.weights), give(given.bias)]
+    def after(floor: Any, case: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+        parameters = [give(case.weights), give(case.bias)]
         weights, bias = parameters
-        optimizer, other = (getattr(floor.optimizers, name)(given.rates[0], **given.settings) for _ in range(2))
-        memory = [give(each) for each in given.gradients[0]]  # the same in every step, as a network has it
-        for gradients, rate in zip(given.gradients, given.rates, strict=True):
+        optimizer, other = (getattr(floor.optimizers, name)(case.rates[0], **case.settings) for _ in range(2))
+        memory = [give(gradient) for gradient in case.gradients[0]]  # the same in every step, as a network has it
+        for gradients, rate in zip(case.gradients, case.rates, strict=True):
             optimizer.learning_rate = rate
             for there, values in zip(memory, gradients, strict=True):
                 overwrite(there, values)
             optimizer.step(list(parameters), memory)  # a list of its own: an array put into it is lost
             unchanged(Tally(), gradients, memory, ["the weights' gradient", "the bias's gradient"])
-            other.step([give(-given.weights), give(-given.bias)], memory)
-        found = {"weights": weights, "bias": bias}
+            other.step([give(-case.weights), give(-case.bias)], memory)
+        results = {"weights": weights, "bias": bias}
         state = optimizer.state()["buffers"]
         for setting, held_names in buffers.items():
-            if not setting or given.settings.get(setting):
+            if not setting or case.settings.get(setting):
                 for buffer in held_names:
                     arrays = state.get(buffer, (None, None))
-                    found |= {state_name(buffer, p): each for p, each in zip(("weights", "bias"), arrays, strict=True)}
-        return found
+                    results |= {
+                        state_name(buffer, p): array for p, array in zip(("weights", "bias"), arrays, strict=True)
+                    }
+        return results
 
-    def call(given: Steps) -> dict[str, Any]:
-        found = after(stage(), given, np.copy)
-        for each in ("weights", "bias"):
-            check_dtype(f"{name}.step: {each}", found[each], given.weights.dtype)
-        return found
+    def call(case: Steps) -> dict[str, Any]:
+        results = after(stage(), case, np.copy)
+        for parameter in ("weights", "bias"):
+            check_dtype(f"{name}.step: {parameter}", results[parameter], case.weights.dtype)
+        return results
 
     exercise = Exercise(
         call=call,
-        reference=lambda given: after(floor_below(), given, lambda array: array.tolist()),
-        show=lambda given: f"{name}.step ({given})",
+        reference=lambda case: after(floor_below(), case, lambda array: array.tolist()),
+        show=lambda case: f"{name}.step ({case})",
         hand=hand,
         arguments=steps_case,
         typical=((3, 2), typical),
@@ -308,15 +310,15 @@ def optimizer_checks(
         ),
     )
 
-    def plain(given: Steps) -> None:
-        optimizer = getattr(stage().optimizers, name)(given.rates[0], **given.settings)
-        optimizer.step([given.weights.copy(), given.bias.copy()], given.gradients[0])
+    def plain(case: Steps) -> None:
+        optimizer = getattr(stage().optimizers, name)(case.rates[0], **case.settings)
+        optimizer.step([case.weights.copy(), case.bias.copy()], case.gradients[0])
 
     def one_step(rng: np.random.Generator) -> tuple[Steps]:
-        (given,) = steps_case(rng, ((400, 100), {}))
-        return (replace(given, gradients=given.gradients[:1], rates=[0.1]),)
+        (case,) = steps_case(rng, ((400, 100), {}))
+        return (replace(case, gradients=case.gradients[:1], rates=[0.1]),)
 
-    return graded(exercise, speed_check(exercise, plain, lambda given: reference(given), one_step))
+    return graded(exercise, speed_check(exercise, plain, lambda case: reference(case), one_step))
 
 
 def sgd_step() -> list[Check]:

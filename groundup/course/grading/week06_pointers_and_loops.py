@@ -58,7 +58,7 @@ def relu_backward() -> list[Check]:
             "grad_z may be grad_output itself: read each number before writing it",
         )
 
-    made = graded(
+    checks = graded(
         Exercise(
             call=call,
             reference=floor.relu_backward,
@@ -72,7 +72,7 @@ def relu_backward() -> list[Check]:
             mistakes=RELU_MISTAKES,
         )
     )
-    return and_then(made, "agreement", in_place)
+    return and_then(checks, "agreement", in_place)
 
 
 def add_bias() -> list[Check]:
@@ -146,8 +146,8 @@ def column_sums() -> list[Check]:
         return fenced_arrays.run("column_sums", function, *values.shape, *arguments)["sums"]
 
     def in_walk(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
-        found = read_at_strides(values, row, column)
-        return None if found is None else found.sum(axis=0)
+        elements = read_at_strides(values, row, column)
+        return None if elements is None else elements.sum(axis=0)
 
     return graded(
         Exercise(
@@ -204,7 +204,7 @@ def softmax() -> list[Check]:
         cause = "output may be z itself: after output is written, z does not hold its numbers any more"
         alike(tally, case, got, floor.softmax(z), cause)
 
-    made = graded(
+    checks = graded(
         Exercise(
             call=call,
             reference=floor.softmax,
@@ -228,7 +228,7 @@ def softmax() -> list[Check]:
             ],
         )
     )
-    return and_then(made, "agreement", in_place)
+    return and_then(checks, "agreement", in_place)
 
 
 def _carried(z: np.ndarray) -> np.ndarray:

@@ -138,7 +138,7 @@ def softmax_cross_entropy_fused() -> list[Check]:
             terms=lambda logits, labels: logits.size + 16,
             way=order_of_accesses(name, ["losses.c", "activations.c"], traced, judge),
             types=added_in_double,
-            scale=lambda *given: {"loss": loss_scale(*given), "grad": slopes_scale(*given)},
+            scale=lambda *arguments: {"loss": loss_scale(*arguments), "grad": slopes_scale(*arguments)},
             gradient=gradient_check(
                 lambda logits: losses.softmax_cross_entropy(logits, fixed),
                 lambda logits: call(logits, fixed)["grad"],
@@ -146,8 +146,11 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 "the loss of logits (3, 4)",
             ),
             mistakes=[
-                *(replace(each, output="loss") for each in (*LOSS_MAXIMUM_MISTAKES, *CROSS_ENTROPY_MISTAKES)),
-                *(replace(each, output="grad") for each in (*SLOPE_MAXIMUM_MISTAKES, *CROSS_ENTROPY_BACKWARD_MISTAKES)),
+                *(replace(mistake, output="loss") for mistake in (*LOSS_MAXIMUM_MISTAKES, *CROSS_ENTROPY_MISTAKES)),
+                *(
+                    replace(mistake, output="grad")
+                    for mistake in (*SLOPE_MAXIMUM_MISTAKES, *CROSS_ENTROPY_BACKWARD_MISTAKES)
+                ),
                 Mistake("exp overflows: subtract the row's largest from each logit first", naive_logarithm, "loss"),
                 Mistake(
                     "1 was taken off before the division by the sum: e / sum - 1 = (e - sum) / sum",
@@ -163,13 +166,13 @@ def sgd() -> list[Check]:
     """Some steps in place, with and without momentum."""
     function = c_function("sgd")
 
-    def call(given: Steps) -> dict[str, Any]:
-        settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **given.settings}
+    def call(case: Steps) -> dict[str, Any]:
+        settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **case.settings}
         momentum, nesterov, decay = settings["momentum"], int(settings["nesterov"]), settings["weight_decay"]
         after: dict[str, Any] = {}
-        for k, (name, p) in enumerate((("weights", given.weights), ("bias", given.bias))):
+        for k, (name, p) in enumerate((("weights", case.weights), ("bias", case.bias))):
             velocity = np.zeros_like(p)
-            for gradients, rate in zip(given.gradients, given.rates, strict=True):
+            for gradients, rate in zip(case.gradients, case.rates, strict=True):
                 memory = changed("velocity", velocity) if momentum else None
                 arguments = (changed("p", p), read("g", gradients[k]), memory, rate, momentum, nesterov, decay)
                 got = fenced_arrays.run("sgd", function, p.size, *arguments)
@@ -198,21 +201,21 @@ def sgd() -> list[Check]:
         )
 
     def velocity_untouched(tally: Tally) -> None:
-        given, slopes, velocity = np.random.default_rng(6).standard_normal((3, 5))
+        start, slopes, velocity = np.random.default_rng(6).standard_normal((3, 5))
         memory, case = changed("velocity", velocity), "sgd with momentum=0 and a velocity"
         tally.trying(case)
-        arguments = (changed("p", given), read("g", slopes), memory, 0.1, 0.0, 0, 0.0)
-        got = fenced_arrays.run("sgd", function, given.size, *arguments)
+        arguments = (changed("p", start), read("g", slopes), memory, 0.1, 0.0, 0, 0.0)
+        got = fenced_arrays.run("sgd", function, start.size, *arguments)
         cause = "it is the momentum that decides: where it is 0, velocity is neither read nor written"
-        alike(tally, f"p of {case}", got["p"], given - 0.1 * slopes, cause)
+        alike(tally, f"p of {case}", got["p"], start - 0.1 * slopes, cause)
         alike(tally, f"velocity of {case}", got["velocity"], velocity, cause)
 
-    made = graded(
+    checks = graded(
         Exercise(
             call=call,
             fresh=True,
             reference=sgd_steps,
-            show=lambda given: f"sgd ({given})",
+            show=lambda case: f"sgd ({case})",
             hand=SGD_HAND,
             arguments=steps_case,
             typical=((3, 2), SGD_ALL),
@@ -222,7 +225,7 @@ def sgd() -> list[Check]:
             way=order_of_accesses("sgd", ["optimizers.c"], traced, judge),
         )
     )
-    return and_then(made, "agreement", velocity_untouched)
+    return and_then(checks, "agreement", velocity_untouched)
 
 
 BLOCK_DEPTH, BLOCK_WIDTH = 64, 256
@@ -326,10 +329,10 @@ def matmul_blocked() -> list[Check]:
 
 
 def matmul_restrict() -> list[Check]:
-    """The same product, in loops in which the compiler can use SIMD."""
+    """matmul_restrict: a product in loops in which the compiler can use SIMD."""
     (m, k, n), name = (32, 256, 256), "matmul_restrict"
     function, blocked = c_function(name), c_function("matmul_blocked")
-    a, b = (each.astype("float32") for each in matrices(np.random.default_rng(4), (m, k, n)))
+    a, b = (array.astype("float32") for array in matrices(np.random.default_rng(4), (m, k, n)))
     c = np.empty((m, n), "float32")
     speed = faster(
         f"{name}(m={m}, k={k}, n={n}) in float32",
@@ -372,9 +375,9 @@ def in_blocks(name: str) -> Exercise:
     """The exercise of a product in blocks of b. Sizes that are no multiple of a block matter here."""
 
     def last_columns_left_out(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        found: np.ndarray = a @ b
-        found[:, b.shape[1] // BLOCK_WIDTH * BLOCK_WIDTH :] = 0
-        return found
+        result: np.ndarray = a @ b
+        result[:, b.shape[1] // BLOCK_WIDTH * BLOCK_WIDTH :] = 0
+        return result
 
     whole = "sizes need not be multiples of a block: the last one is as large as what is left"
     mistakes = [

@@ -10,7 +10,8 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.repeated import OVERWRITTEN, equal, handed, is_repeating, returned
 from groundup.course.grading.calling.c_functions import c_floor, library, numpy_floor
@@ -61,7 +62,7 @@ def prepare_nn() -> list[Check]:
 
     def values(tally: Tally) -> None:
         table = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-        for given, dtype, how in (
+        for matrix, dtype, how in (
             (np.asfortranarray(table), "float64", "column after column in memory"),
             (np.repeat(table, 2, axis=1)[:, ::2], "float64", "with gaps between its numbers"),
             ([[1, 2, 3], [4, 5, 6]], "float32", "a list of lists"),
@@ -69,7 +70,7 @@ def prepare_nn() -> list[Check]:
         ):
             case = f"_prepare_nn of a given as {how}"
             tally.trying(case)
-            a, b, out, _ = prepare(given, np.ones((3, 2), dtype))
+            a, b, out, _ = prepare(matrix, np.ones((3, 2), dtype))
             tally.holds(
                 isinstance(a, np.ndarray) and a.flags.c_contiguous and a.dtype == dtype,
                 f"{case}: C cannot read a", expected=f"a C-contiguous array of {dtype}", got=_form(a),
@@ -154,8 +155,8 @@ def prepare_nn() -> list[Check]:
         arguments=lambda rng, most: matrices(rng, tuple(rng.integers(1, most, 3))),
         size=9,
     )  # fmt: skip
-    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]
-    return [Check(name, run, question) for name, run in made]
+    checks = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]
+    return [Check(name, run, question) for name, run in checks]
 
 
 def _form(array: Any) -> str:
@@ -217,7 +218,7 @@ def dense_forward() -> list[Check]:
             got=", ".join(called) or "none",
             cause="NumPy holds the memory here; library.function(name, dtype) gives the C function that computes",
         )  # fmt: skip
-        narrow = [each.astype(np.float32) for each in (x, weights, bias)]
+        narrow = [array.astype(np.float32) for array in (x, weights, bias)]
         case = "Dense.forward in float32"
         tally.trying(case)
         tally.equal(dense(*narrow[1:]).forward(narrow[0]), x @ weights + bias, case=case, dtype="float32", terms=64)

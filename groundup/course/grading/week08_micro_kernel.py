@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong, and_then
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake, likely_cause
 from groundup.course.checks.repeated import overwrite, same
 from groundup.course.grading.calling import fenced_arrays
@@ -48,13 +49,13 @@ def tile() -> list[Check]:
         # aᵀb with few columns reads a where it lies, column by column, with many it is packed; abᵀ packs b.
         for form, (m, k, n) in (("tn", (9, 5, 33)), ("tn", (9, 5, 520)), ("nt", (9, 5, 33))):
             a, b = matrices(rng, (m, k, n))
-            given = (np.ascontiguousarray(a.T), b) if form == "tn" else (a, np.ascontiguousarray(b.T))
+            operands = (np.ascontiguousarray(a.T), b) if form == "tn" else (a, np.ascontiguousarray(b.T))
             case = f"matmul_{form}(m={m}, k={k}, n={n})"
             tally.trying(case)
-            got = product_call(f"matmul_{form}")(*given)
+            got = product_call(f"matmul_{form}")(*operands)
             cause = likely_cause(got, a @ b, "", [*mistakes, *PRODUCT_MISTAKES], (a, b)) or strides
             alike(tally, case, got, a @ b, cause, scale=np.abs(a) @ np.abs(b))
-        a, b = (each.astype("float32") for each in matrices(rng, (13, 40, 70)))
+        a, b = (array.astype("float32") for array in matrices(rng, (13, 40, 70)))
         case = f"{name}(m=13, k=40, n=70) in float32"
         tally.trying(case)
         scale = np.abs(a) @ np.abs(b)
@@ -83,7 +84,7 @@ def tile() -> list[Check]:
         ),
     ]
     sizes = [(5, 3, 2 * width), (2, 9, width + 1), (17, 33, 70), (9, 600, 40), (260, 3, width + 3)]
-    made = graded(product(name, sizes, mistakes))
+    checks = graded(product(name, sizes, mistakes))
     m, k, n = 32, 256, 256
     a, b = matrices(np.random.default_rng(4), (m, k, n))
     c, packed, ikj, handle = np.empty((m, n)), c_function(name), c_function("matmul_ikj"), library.pool()
@@ -95,7 +96,7 @@ def tile() -> list[Check]:
         0.8,
         "the sums are stored and loaded again for every product: they stay in `sum`, in registers, until the end",
     )
-    return [*and_then(and_then(made, "agreement", more), "sizes", with_bias), speed]
+    return [*and_then(and_then(checks, "agreement", more), "sizes", with_bias), speed]
 
 
 RELU = 1
@@ -130,25 +131,25 @@ def network_step() -> list[Check]:
     def network(floor: Any, parameters: Sequence[np.ndarray], masks: Any) -> Any:
         widths = [len(parameters[0]), *(len(b) for b in parameters[1::2])]
         architecture = mlp(widths, "relu", 0.5 if masks else 0.0)
-        made = floor.network.Network.from_parameters
+        from_parameters = floor.network.Network.from_parameters
         network = same(
             (floor.network.__name__, tuple(widths), masks is None),
-            lambda: made(parameters, loss="mean_squared_error", dtype="float64", architecture=architecture),
+            lambda: from_parameters(parameters, loss="mean_squared_error", dtype="float64", architecture=architecture),
         )
         for there, values in zip(network.parameters, parameters, strict=True):
             overwrite(there, values)
         return network
 
-    def stepped_on(floor: Any, given: Sequence[Any], held: float | None = None) -> dict[str, Any]:
-        parameters, x, _, masks = given
-        made, optimizer = network(floor, parameters, masks), floor.optimizers.SGD(LEARNING_RATE, MOMENTUM)
+    def stepped_on(floor: Any, inputs: Sequence[Any], held: float | None = None) -> dict[str, Any]:
+        parameters, x, _, masks = inputs
+        model, optimizer = network(floor, parameters, masks), floor.optimizers.SGD(LEARNING_RATE, MOMENTUM)
         if held is not None:
-            for memory in (*made.layer_gradients, *made.plan_for(len(x), training=True)._own.values()):
+            for memory in (*model.layer_gradients, *model.plan_for(len(x), training=True)._own.values()):
                 memory.fill(held)
-        return stepped(made, optimizer, *given)
+        return stepped(model, optimizer, *inputs)
 
-    def call(*given: Any) -> dict[str, Any]:
-        first, second = (stepped_on(c_floor(), given, held) for held in (np.nan, fenced_arrays.HELD))
+    def call(*inputs: Any) -> dict[str, Any]:
+        first, second = (stepped_on(c_floor(), inputs, held) for held in (np.nan, fenced_arrays.HELD))
         output = fenced_arrays.differing(first, second)
         if output:
             raise fenced_arrays.depends_on_before("network_step", output, NOT_YET_WRITTEN)
@@ -163,10 +164,10 @@ def network_step() -> list[Check]:
         return parameters, rng.standard_normal((batch, widths[0])), rng.standard_normal((batch, widths[-1])), masks
 
     p1 = (np.array([[3.0, -3.0]]), np.array([1.0, 1.0]), np.array([[0.5], [2.0]]), np.array([-1.0]))
-    made = checks_of(
+    checks = checks_of(
         Exercise(
             call=call,
-            reference=lambda *given: stepped_on(numpy_floor(), given),
+            reference=lambda *inputs: stepped_on(numpy_floor(), inputs),
             show=lambda parameters, x, y, masks: (
                 f"network_step of {'-'.join(map(str, [x.shape[1], *(len(b) for b in parameters[1::2])]))} "
                 f"for {len(x)} rows{', with dropout' if masks else ''}"
@@ -182,16 +183,16 @@ def network_step() -> list[Check]:
                 (9, (4, 5, 3, 2, 6), True),
             ],
             again=[(batch, (5, 4, 3, 2), True) for batch in (4, 9, 2, 4, 4)],
-            terms=lambda *given: 256,
-            scale=lambda *given: 100.0,
+            terms=lambda *inputs: 256,
+            scale=lambda *inputs: 100.0,
             mistakes=[
-                Mistake(text, lambda parameters, *given, i=i: parameters[i], f"{name} after a step")
+                Mistake(text, lambda parameters, *others, i=i: parameters[i], f"{name} after a step")
                 for i, name in enumerate(("W1", "b1"))
                 for text in (f"the {'biases' if i else 'weights'} have not moved: optimize moves them",)
             ],
         )
     )
-    return and_then(and_then(made, "sizes", with_labels), "sizes", hands_on_failure())
+    return and_then(and_then(checks, "sizes", with_labels), "sizes", hands_on_failure())
 
 
 def with_labels(tally: Tally) -> None:
@@ -208,18 +209,18 @@ def with_labels(tally: Tally) -> None:
         alike(tally, f"a parameter {right.shape} after {case}", mine, right, "")
 
 
-def stepped(made: Any, optimizer: Any, parameters: Sequence[Any], x: Any, y: Any, masks: Any) -> dict[str, Any]:
+def stepped(network: Any, optimizer: Any, parameters: Sequence[Any], x: Any, y: Any, masks: Any) -> dict[str, Any]:
     """Gradients without an optimizer, which move nothing, and then some steps with one."""
     names = [f"{'b' if i % 2 else 'W'}{i // 2 + 1}" for i in range(len(parameters))]
-    found = {f"grad {name}": each for name, each in zip(names, made.gradients(x, y, masks), strict=True)}
-    for name, now, before in zip(names, made.parameters, parameters, strict=True):
+    found = {f"grad {name}": each for name, each in zip(names, network.gradients(x, y, masks), strict=True)}
+    for name, now, before in zip(names, network.parameters, parameters, strict=True):
         if np.any(now != before):
             cause = "optimizer is NULL where only the gradients are wanted"
             raise Wrong(f"network_step without an optimizer has moved {name}", cause=cause)
-    found["the loss"] = np.array(made.train_step(x, y, optimizer, masks))
-    found |= {f"{name} after a step": each.copy() for name, each in zip(names, made.parameters, strict=True)}
-    found["the next loss"] = np.array(made.train_step(x, y, optimizer, masks))
-    return found | {f"{name} after two": each for name, each in zip(names, made.parameters, strict=True)}
+    found["the loss"] = np.array(network.train_step(x, y, optimizer, masks))
+    found |= {f"{name} after a step": each.copy() for name, each in zip(names, network.parameters, strict=True)}
+    found["the next loss"] = np.array(network.train_step(x, y, optimizer, masks))
+    return found | {f"{name} after two": each for name, each in zip(names, network.parameters, strict=True)}
 
 
 NOT_YET_WRITTEN = (

@@ -126,8 +126,8 @@ def gather_rows() -> list[Check]:
     def reached(rows_too: bool, columns_too: bool) -> Callable[..., Any]:
         """The result without the stride along one of the two sides."""
 
-        def wrong(*given: Any) -> Any:
-            result, launch = batch(*given), given[-1]
+        def wrong(*inputs: Any) -> Any:
+            result, launch = batch(*inputs), inputs[-1]
             across, down = (blocks * side for blocks, side in zip(launch.grid, launch.block, strict=True))
             row, column = np.indices(result.shape)
             done = (rows_too | (row < down)) & (columns_too | (column < across))

@@ -235,7 +235,7 @@ def tiled_product() -> list[Check]:
 
         return wrong
 
-    made = kernel_checks(
+    checks = kernel_checks(
         matmul_exercise(
             "tiled(16, 'nn')",
             call,
@@ -270,18 +270,18 @@ def tiled_product() -> list[Check]:
         for form in ("tn", "nt"):
             other_form(tally, form, small[form], random(rng, 5, 11), random(rng, 11, 6))
 
-    return and_then(made, "sizes", other_forms)
+    return and_then(checks, "sizes", other_forms)
 
 
 def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarray) -> None:
     """Count a comparison of ab by a kernel of tiled(4, "tn" or "nt"), which takes aᵀ or bᵀ."""
-    given = (a.T.copy(), b) if form == "tn" else (a, b.T.copy())
+    operands = (a.T.copy(), b) if form == "tn" else (a, b.T.copy())
     shape, inner = (len(a), b.shape[1]), a.shape[1]
     launch = Launch((-(-shape[1] // 4), -(-shape[0] // 4)), (4, 4))
-    case = f"tiled(4, '{form}') of a {given[0].shape} and b {given[1].shape}"
+    case = f"tiled(4, '{form}') of a {operands[0].shape} and b {operands[1].shape}"
     tally.trying(case)
-    end = -(-given[0].shape[1] // 4) * 4
-    got = line_by_line(kernel, launch, *given, Out(shape))
+    end = -(-operands[0].shape[1] // 4) * 4
+    got = line_by_line(kernel, launch, *operands, Out(shape))
     tally.equal(
         got,
         a.astype(np.float64) @ b,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.checks.source import uses_none_of
 from groundup.course.grading.calling.kernel_launches import Launch, module
@@ -82,16 +83,16 @@ def network_step() -> list[Check]:
         }
 
     def call(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        made, other = (network_on(network, parameters, masks, activation, loss_of(y)) for _ in range(2))
-        found: dict[str, Any] = {}
+        model, other = (network_on(network, parameters, masks, activation, loss_of(y)) for _ in range(2))
+        results: dict[str, Any] = {}
         for name, batch in batches(x, y, masks).items():
-            found |= {f"{each}{name}": value for each, value in step_of(made, *batch).items()}
+            results |= {f"{key}{name}": value for key, value in step_of(model, *batch).items()}
             step_of(other, *batch)  # another network, whose numbers are the same, has its own arrays
-        return found
+        return results
 
-    def step_of(made: Any, x: Any, y: Any, masks: Any) -> dict[str, Any]:
+    def step_of(net: Any, x: Any, y: Any, masks: Any) -> dict[str, Any]:
         optimizer = Recording()
-        loss = op_by_op(made, x, y, optimizer, masks)
+        loss = op_by_op(net, x, y, optimizer, masks)
         if loss is None:
             raise Wrong("_step: no loss came back", got="None", cause="the loss of this batch is to be returned")
         steps_taken = len(optimizer.given)
@@ -99,34 +100,34 @@ def network_step() -> list[Check]:
             taken = f"optimizer.step was called {steps_taken} times"
             raise Wrong(taken, expected="once", cause="the parameters move once, when all gradients are known")
         parameters_given, gradients_given, gradients = optimizer.given[0]
-        right = _same_arrays(parameters_given, made.parameters) and _same_arrays(gradients_given, made.layer_gradients)
+        right = _same_arrays(parameters_given, net.parameters) and _same_arrays(gradients_given, net.layer_gradients)
         if not right:
             raise Wrong(
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        before = [each.copy_to_host() for each in made.parameters]
-        alone = op_by_op(made, x, y, None, masks)
-        gradients_alone = [each.copy_to_host() for each in made.layer_gradients]
+        before = [parameter.copy_to_host() for parameter in net.parameters]
+        alone = op_by_op(net, x, y, None, masks)
+        gradients_alone = [gradient.copy_to_host() for gradient in net.layer_gradients]
         names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(before))]
-        after = [each.copy_to_host() for each in made.parameters]
+        after = [parameter.copy_to_host() for parameter in net.parameters]
         unchanged(Tally(), before, after, [f"without an optimizer {name}" for name in names])
         named = dict(zip(slope_names(gradients), gradients, strict=True))
         return {"loss": loss, **named, ALONE: in_a_row(alone, gradients_alone)}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for number, (name, (some_x, some_y, some_masks)) in enumerate(batches(x, y, masks).items()):
             steps = []
             for halvings in (number, number + 1):  # before the optimizer's step, and after it without an optimizer
-                halved = [each / 2**halvings for each in parameters]
-                made = network_on(load_stage(STAGES[1]).network.Network, halved, some_masks, activation, loss_of(y))
-                steps.append((made.loss(some_x, some_y, some_masks), made.gradients(some_x, some_y, some_masks)))
+                halved = [parameter / 2**halvings for parameter in parameters]
+                model = network_on(load_stage(STAGES[1]).network.Network, halved, some_masks, activation, loss_of(y))
+                steps.append((model.loss(some_x, some_y, some_masks), model.gradients(some_x, some_y, some_masks)))
             (loss, gradients), alone = steps
             named = dict(zip(slope_names(parameters), gradients, strict=True))
             all_of_it = {"loss": loss, **named, ALONE: in_a_row(*alone)}
-            found |= {f"{each}{name}": value for each, value in all_of_it.items()}
-        return found
+            results |= {f"{key}{name}": value for key, value in all_of_it.items()}
+        return results
 
     def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
         rows, dropout, widths, activation, *loss = size
@@ -141,8 +142,8 @@ def network_step() -> list[Check]:
         name = f"dL/d{'Wb'[place % 2]}{place // 2 + 1}"
 
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
-            given = Problem(parameters, x, y, activation, loss_of(y), masks)
-            return network_gradients(given, **{switch: False}).get(name) if given.layers > 1 else None
+            case = Problem(parameters, x, y, activation, loss_of(y), masks)
+            return network_gradients(case, **{switch: False}).get(name) if case.layers > 1 else None
 
         return Mistake(text, wrong, name)
 
@@ -205,7 +206,7 @@ def network_step() -> list[Check]:
                 Mistake(
                     "the loss is taken after the parameters have moved: it is that of the forward pass before",
                     lambda x, y, parameters, masks, activation: reference(
-                        x, y, [each / 2 for each in parameters], masks, activation
+                        x, y, [parameter / 2 for parameter in parameters], masks, activation
                     )["loss"],
                     "loss",
                 ),

@@ -198,12 +198,12 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 ),
                 *(
                     Mistake(
-                        f"{what} is subtracted, not the row's largest logit, largest_of(logits, row): exp overflows, "
+                        f"{amount} is subtracted, not the row's largest logit, largest_of(logits, row): exp overflows, "
                         "or the sum of the exponentials is 0",
                         subtracting(number),
                         "row_losses",
                     )
-                    for what, number in NOT_THE_LARGEST.items()
+                    for amount, number in NOT_THE_LARGEST.items()
                 ),
                 *slope_mistakes("grad"),
             ],
@@ -235,8 +235,8 @@ def combine() -> list[Check]:
         shape = parts.shape[1:]
         unread = np.ones(shape, np.float32)
         masked = mask is not None
-        given = number, parts, bias, Out(shape), Out(shape), mask if masked else unread, int(masked)
-        output, dropped = line_by_line(kernel, launch, *given)
+        inputs = number, parts, bias, Out(shape), Out(shape), mask if masked else unread, int(masked)
+        output, dropped = line_by_line(kernel, launch, *inputs)
         if not masked and not np.isnan(dropped).all():
             raise Wrong(
                 f"combine{launch} writes dropped, though masked is 0",

@@ -12,7 +12,8 @@ from groundup import inside
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.derivatives import gradient_check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.cross_entropy import one_hot
 from groundup.course.grading.problems.networks import (
@@ -92,18 +93,18 @@ def confusion_matrix() -> list[Check]:
     )
 
 
-def listed_layers(found: Any, wanted: Sequence[str], of: str) -> dict[str, Any]:
+def listed_layers(layers: Any, wanted: Sequence[str], of: str) -> dict[str, Any]:
     """A list with one array for each hidden layer, as a mapping by name."""
-    if not isinstance(found, list):
-        raise Wrong(f"{of}: no list came back", expected=f"a list of {len(wanted)}", got=type(found).__name__)
-    if len(found) != len(wanted):
+    if not isinstance(layers, list):
+        raise Wrong(f"{of}: no list came back", expected=f"a list of {len(wanted)}", got=type(layers).__name__)
+    if len(layers) != len(wanted):
         cause = ""
-        if len(found) == len(wanted) + 1:
+        if len(layers) == len(wanted) + 1:
             cause = "the last layer is no hidden one: its output is not asked for here"
         raise Wrong(
-            f"{of}: one array for each hidden layer", expected=str(len(wanted)), got=str(len(found)), cause=cause
+            f"{of}: one array for each hidden layer", expected=str(len(wanted)), got=str(len(layers)), cause=cause
         )
-    return dict(zip(wanted, found, strict=True))
+    return dict(zip(wanted, layers, strict=True))
 
 
 def hidden_problem(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Problem]:
@@ -134,17 +135,17 @@ def hidden_activations() -> list[Check]:
     """The output of every hidden layer."""
     function = inside.hidden_activations
 
-    def outputs_of(given: Problem, **mistake: bool) -> dict[str, np.ndarray]:
-        trace = network_trace(given, **mistake)
-        return {f"layer {i}": trace[f"output{i}"] for i in range(1, given.layers)}
+    def outputs_of(case: Problem, **mistake: bool) -> dict[str, np.ndarray]:
+        trace = network_trace(case, **mistake)
+        return {f"layer {i}": trace[f"output{i}"] for i in range(1, case.layers)}
 
-    def call(given: Problem) -> dict[str, Any]:
-        handed, x = [repeated.handed(each) for each in given.parameters], repeated.handed(given.x)
-        found = function(handed, given.activation, x)
-        repeated.returned(found, [*handed, x])
-        unchanged(Tally(), [*given.parameters, given.x], [*handed, x], [*["a parameter"] * len(handed), "x"])
-        layers = listed_layers(found, list(outputs_of(given)), f"hidden_activations of {given}")
-        none = function(handed[-2:], given.activation, np.zeros((1, len(handed[-2]))))
+    def call(case: Problem) -> dict[str, Any]:
+        handed, x = [repeated.handed(array) for array in case.parameters], repeated.handed(case.x)
+        result = function(handed, case.activation, x)
+        repeated.returned(result, [*handed, x])
+        unchanged(Tally(), [*case.parameters, case.x], [*handed, x], [*["a parameter"] * len(handed), "x"])
+        layers = listed_layers(result, list(outputs_of(case)), f"hidden_activations of {case}")
+        none = function(handed[-2:], case.activation, np.zeros((1, len(handed[-2]))))
         if none != []:
             raise Wrong("hidden_activations of a network without a hidden layer", expected="[]", got=str(none)[:100])
         return layers
@@ -180,7 +181,7 @@ def hidden_activations() -> list[Check]:
             call=call,
             fresh=True,
             reference=outputs_of,
-            show=lambda given: f"hidden_activations of {given}",
+            show=lambda case: f"hidden_activations of {case}",
             hand=[
                 ((FORWARD_PROBLEM,), {"layer 1": [[5.0, 0.0], [0.0, 1.0]]}),
                 ((two,), {"layer 1": [[4.0, 2.0], [0.0, 0.0]], "layer 2": [[9.0, 0.0], [1.0, 0.0]]}),
@@ -189,11 +190,11 @@ def hidden_activations() -> list[Check]:
             typical=((3, 3, 3, 2), 4, "tanh"),
             sizes=HIDDEN,
             again=HIDDEN_AGAIN,
-            terms=lambda given: 64,
-            scale=lambda given: sum(float(np.abs(z).max()) for z in network_trace(given).values()),
+            terms=lambda case: 64,
+            scale=lambda case: sum(float(np.abs(z).max()) for z in network_trace(case).values()),
             mistakes=[
                 *(
-                    Mistake(text, lambda given, wrong=wrong, name=name: wrong(given).get(name), name)
+                    Mistake(text, lambda case, wrong=wrong, name=name: wrong(case).get(name), name)
                     for text, wrong in mistakes
                     for name in ("layer 1", "layer 2")
                 ),
@@ -268,24 +269,24 @@ def active_shares() -> list[Check]:
     )
 
 
-def scores_of(given: Problem) -> np.ndarray:
+def scores_of(case: Problem) -> np.ndarray:
     """The score of each sample's label."""
-    outputs = network_trace(given)[f"z{given.layers}"]
-    return outputs[np.arange(len(outputs)), given.y]
+    outputs = network_trace(case)[f"z{case.layers}"]
+    return outputs[np.arange(len(outputs)), case.y]
 
 
-def saliency_of(given: Problem, *, slope: bool = True, start: np.ndarray | None = None) -> np.ndarray:
+def saliency_of(case: Problem, *, slope: bool = True, start: np.ndarray | None = None) -> np.ndarray:
     """d score[label] / dx, with known mistakes.
 
     slope: False leaves the activation's derivative out; start: another gradient of the outputs
     """
-    trace = network_trace(given)
-    classes = given.parameters[-1].size
-    grad = one_hot(given.y, classes) if start is None else start
-    for i in reversed(range(given.layers)):
-        grad = grad @ given.parameters[2 * i].T
+    trace = network_trace(case)
+    classes = case.parameters[-1].size
+    grad = one_hot(case.y, classes) if start is None else start
+    for i in reversed(range(case.layers)):
+        grad = grad @ case.parameters[2 * i].T
         if i and slope:
-            grad = bend_back(given.activation, grad, trace[f"z{i}"])
+            grad = bend_back(case.activation, grad, trace[f"z{i}"])
     return grad
 
 
@@ -327,17 +328,17 @@ def saliency() -> list[Check]:
     """The gradient of a score with respect to the input."""
     function = inside.saliency
 
-    def call(given: Problem) -> Any:
-        handed = [repeated.handed(each) for each in given.parameters]
-        x, y = repeated.handed(given.x), repeated.handed(given.y.astype("uint8" if len(given.y) % 2 else "int64"))
-        found = function(handed, given.activation, x, y)
-        repeated.returned(found, [*handed, x, y])
+    def call(case: Problem) -> Any:
+        handed = [repeated.handed(array) for array in case.parameters]
+        x, y = repeated.handed(case.x), repeated.handed(case.y.astype("uint8" if len(case.y) % 2 else "int64"))
+        result = function(handed, case.activation, x, y)
+        repeated.returned(result, [*handed, x, y])
         names = [*["a parameter"] * len(handed), "x", "labels"]
-        unchanged(Tally(), [*given.parameters, given.x, given.y], [*handed, x, y], names)
-        return found
+        unchanged(Tally(), [*case.parameters, case.x, case.y], [*handed, x, y], names)
+        return result
 
     rng = np.random.default_rng(8)
-    given = problem(rng, (3, 4, 4, 3), 3)
+    example = problem(rng, (3, 4, 4, 3), 3)
     small = replace(
         FORWARD_PROBLEM,
         parameters=[*FORWARD_PROBLEM.parameters[:2], np.array([[2.0, -1.0], [7.0, 5.0]]), np.zeros(2)],
@@ -349,7 +350,7 @@ def saliency() -> list[Check]:
             call=call,
             fresh=True,
             reference=saliency_of,
-            show=lambda given: f"saliency of {given}",
+            show=lambda case: f"saliency of {case}",
             hand=[
                 # Of the first two samples only unit 0 is above 0, weights (1, 2); of the third only unit 1, (-1, 1).
                 ((small,), [[2.0, 4.0], [-1.0, -2.0], [-5.0, 5.0]]),
@@ -362,15 +363,16 @@ def saliency() -> list[Check]:
             typical=((3, 3, 3, 3), 4, "tanh"),
             sizes=[((4, 3), 3, "relu"), ((4, 3), 5, "tanh"), *HIDDEN],
             again=HIDDEN_AGAIN,
-            terms=lambda given: 64,
-            scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
+            terms=lambda case: 64,
+            scale=lambda case: 10.0 + float(np.abs(case.flat).max()) ** 2,
             gradient=gradient_check(
-                lambda x: float(scores_of(replace(given, x=x)).sum()),
-                lambda x: call(replace(given, x=x)),
-                lambda rng: given.x,
-                f"the labels' scores of {given}",
+                lambda x: float(scores_of(replace(example, x=x)).sum()),
+                lambda x: call(replace(example, x=x)),
+                lambda rng: example.x,
+                f"the labels' scores of {example}",
                 mistakes=[
-                    replace(each, result=lambda x, w=each.result: w(replace(given, x=x))) for each in SALIENCY_MISTAKES
+                    replace(mistake, result=lambda x, w=mistake.result: w(replace(example, x=x)))
+                    for mistake in SALIENCY_MISTAKES
                 ],
             ),
             mistakes=SALIENCY_MISTAKES,

@@ -11,7 +11,8 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.derivatives import STEP
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from shared.checks import gradients
 from shared.checks.tolerance import tolerance
@@ -243,8 +244,8 @@ def slope() -> list[Check]:
         arguments=lambda rng, curves: (int(rng.integers(curves)), float(rng.uniform(-1, 1))),
         size=len(CURVES) - 1,  # all but the straight line, whose slope is the same everywhere
     )
-    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes)]
-    return [Check(name, run, question) for name, run in made]
+    checks = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes)]
+    return [Check(name, run, question) for name, run in checks]
 
 
 def _beside(far: float, p: float) -> float:

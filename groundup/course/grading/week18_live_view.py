@@ -12,7 +12,8 @@ import numpy as np
 from groundup import live
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Check, Question, Tally, Wrong, unchanged
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.networks import problem
 
@@ -196,8 +197,8 @@ def sparkline() -> list[Check]:
         arguments=lambda rng, size: (random(rng, size[0]), size[1]),
         size=(200, 40),
     )
-    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes)]
-    return [Check(name, run, question) for name, run in made]
+    checks = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes)]
+    return [Check(name, run, question) for name, run in checks]
 
 
 def heights(line: str) -> list[int]:
@@ -222,17 +223,17 @@ def gradient_ratios() -> list[Check]:
         return [size / beside if beside else math.inf if size else 0.0 for size, beside in pairs]
 
     def call(parameters: list[np.ndarray], gradients: list[np.ndarray]) -> Any:
-        handed = [repeated.handed(each) for each in (*parameters, *gradients)]
-        given = handed[: len(parameters)], handed[len(parameters) :]
+        handed = [repeated.handed(array) for array in (*parameters, *gradients)]
+        inputs = handed[: len(parameters)], handed[len(parameters) :]
         try:
             with np.errstate(all="ignore"):
-                found = function(*given)
+                ratios = function(*inputs)
         except ZeroDivisionError as error:
             raise Wrong(f"gradient_ratios where a norm is 0: {error}", cause=ALL_ZERO) from None
         names = ["a parameter"] * len(parameters) + ["a gradient"] * len(gradients)
         unchanged(Tally(), [*parameters, *gradients], handed, names)
-        repeated.returned(found, handed)
-        return found
+        repeated.returned(ratios, handed)
+        return ratios
 
     def arguments(rng: np.random.Generator, sizes: tuple[int, ...]) -> Pair:
         first, second = problem(rng, sizes), problem(rng, sizes)
@@ -246,7 +247,7 @@ def gradient_ratios() -> list[Check]:
 
     def spectral(above: np.ndarray, below: np.ndarray) -> float:
         finite = np.isfinite(above).all() and np.isfinite(below).all()
-        return safe(*(float(np.linalg.norm(each, 2)) for each in (above, below))) if finite else math.nan
+        return safe(*(float(np.linalg.norm(matrix, 2)) for matrix in (above, below))) if finite else math.nan
 
     three_four, bias = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 0.0])
     return checks_of(

@@ -75,43 +75,43 @@ def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[
     assembly.use(assembled)
     tell("check", name="import")
     if request["task"]:
-        made = grading.task_checks(request["task"])
-        check_order(made)
+        checks = grading.task_checks(request["task"])
+        check_order(checks)
     else:
-        made = grading.checkpoint_checks(request["phase"], request["examined"])
+        checks = grading.checkpoint_checks(request["phase"], request["examined"])
     limit_memory(request["megabytes"], lambda: tell("memory"))
-    if not made:
+    if not checks:
         raise Wrong("nothing is graded here: the task has no checks")
-    for check in made:
+    for check in checks:
         tell("check", name=check.name)
         tally = Tally(lambda event, text: tell(event, text=text))
         check.run(tally)
         if tally.count == 0:
             raise Wrong(f"the check {check.name} compared nothing, which proves nothing")
         tell("passed", name=check.name, comparisons=tally.count)
-    return made
+    return checks
 
 
-def answer(request: dict[str, Any], made: list[Check]) -> None:
+def answer(request: dict[str, Any], own_checks: list[Check]) -> None:
     """Call the functions of the tasks that the examiner asks for, and write the results to a file.
 
-    made: the checks of the task; a checkpoint asks for other ones
+    own_checks: the checks of the task; a checkpoint asks for other ones
     """
     asked = Path(request["asked"])
     while not asked.exists():  # until it has loaded its modules; it writes an empty file if it fails
         time.sleep(WAIT)
     drawn = pickle.loads(asked.read_bytes() or pickle.dumps([]))
     tasks = zip(request["examined"], drawn, strict=False)
-    checks = ((made if task == request["task"] else grading.task_checks(task), each) for task, each in tasks)
+    checks = ((own_checks if task == request["task"] else grading.task_checks(task), each) for task, each in tasks)
     results = [questions.answer(questions.question_of(each), arguments) for each, arguments in checks]
     Path(request["answered"]).write_text(json.dumps(results), encoding="utf-8")
 
 
-def check_order(made: list[Check]) -> None:
+def check_order(checks: list[Check]) -> None:
     """Raises ValueError if the checks are not in the order of ORDER."""
-    places = [ORDER.index(check.name) for check in made]
+    places = [ORDER.index(check.name) for check in checks]
     if places != sorted(places):
-        raise ValueError(f"the checks stand in the order {[check.name for check in made]}, expected that of {ORDER}")
+        raise ValueError(f"the checks stand in the order {[check.name for check in checks]}, expected that of {ORDER}")
 
 
 def _told(wrong: Wrong, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]
     that it calls.
     """
     mine = assembled.places_of(error)
-    mine = [each for each in mine if lines[0] <= each[0][1] <= lines[1]] or mine
+    mine = [place for place in mine if lines[0] <= place[0][1] <= lines[1]] or mine
     if isinstance(error, SystemExit):
         text = f"{error.code!r}"
     elif isinstance(error, SyntaxError):

@@ -47,7 +47,7 @@ class Examiner:
         self._process.stdin.flush()
 
     def compared(self) -> dict[str, Any]:
-        """What it has found, as examiner.py prints it. Raises RuntimeError if it fails: then nothing is known."""
+        """The examiner's answer, as examiner.py prints it. Raises RuntimeError if it fails: then nothing is known."""
         assert self._process.stdout is not None
         too_late = threading.Timer(SECONDS, self._process.kill)
         too_late.start()

@@ -52,8 +52,8 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
         folder = workspace.built / "check" / task.id
         if task.fault:
             if workspace.is_stub(task) and not task.fault.shows.startswith("groundup learn check"):
-                what = f"the program is as it came; {task.fault.shows} shows what goes wrong"
-                return Verdict(False, what=what, file=file, line=place.first, stub=True)
+                sentence = f"the program is as it came; {task.fault.shows} shows what goes wrong"
+                return Verdict(False, what=sentence, file=file, line=place.first, stub=True)
             return _run(workspace, assemble_program(workspace, task, folder), folder, phase, task, [task])
         left = stub_line(function, task.week, task.number)
         if left:
@@ -61,8 +61,8 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
             pristine = stub(solution_file(task.file), task.function, task.file, task.message, task.keep)
             if len(lines_of(function)) > len(lines_of(pristine)):
                 error = "#error" if is_c(task.file) else "raise NotImplementedError"
-                what = f"the stub's line with {error} is still there: take it out"
-                return Verdict(False, "import", what=what, file=file, line=line)
+                sentence = f"the stub's line with {error} is still there: take it out"
+                return Verdict(False, "import", what=sentence, file=file, line=line)
             return Verdict(False, what=f"not written yet: {task.message}", file=file, line=line, stub=True)
         assembly = assemble(workspace, [task], folder)
     except FunctionMissing as missing:
@@ -116,7 +116,7 @@ def _run(
         report, request = Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
         report.touch()
         place = workspace.place(task) if task else None
-        examination = Examination([each.id for each in examined], Path(scratch))
+        examination = Examination([other.id for other in examined], Path(scratch))
         asked = {
             "lines": [place.first, place.last] if place else [0, 0],
             "task": task.id if task else "",

@@ -26,11 +26,11 @@ Answer = Mapping[str, np.ndarray]
 """The outputs of a call by name."""
 
 
-def question_of(made: Sequence[Check]) -> Question:
+def question_of(checks: Sequence[Check]) -> Question:
     """The question of a task. Raises ValueError if none of its checks has one: such a task could not be passed."""
-    found = next((check.question for check in made if check.question is not None), None)
+    found = next((check.question for check in checks if check.question is not None), None)
     if found is None:
-        raise ValueError(f"none of the checks {[check.name for check in made]} has a question")
+        raise ValueError(f"none of the checks {[check.name for check in checks]} has a question")
     return found
 
 

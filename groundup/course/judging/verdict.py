@@ -57,36 +57,36 @@ class Verdict:
 
 def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, limit: float, took: float) -> Verdict:
     """What the child process says of itself. Its pass counts only when the examiner confirms it."""
-    passed = tuple((each["name"], each["comparisons"]) for each in events if each["event"] == "passed")
-    check = next((each["name"] for each in reversed(events) if each["event"] == "check"), "import")
-    trying = next((each["text"] for each in reversed(events) if each["event"] == "trying"), "")
-    notes = tuple(each["text"] for each in events if each["event"] == "note")
+    passed = tuple((event["name"], event["comparisons"]) for event in events if event["event"] == "passed")
+    check = next((event["name"] for event in reversed(events) if event["event"] == "check"), "import")
+    trying = next((event["text"] for event in reversed(events) if event["event"] == "trying"), "")
+    notes = tuple(event["text"] for event in events if event["event"] == "note")
     common: dict[str, Any] = {"passed_checks": passed, "notes": notes, "printed": printed.strip(), "seconds": took}
-    by_name = {each["event"]: each for each in events}
+    by_name = {event["event"]: event for event in events}
     if "done" in by_name:
         return Verdict(True, **common)
     failed: dict[str, Any] = {"passed": False, "failed_check": check, **common}
     if "wrong" in by_name:
-        found = by_name["wrong"]
-        return Verdict(**failed, **{name: value for name, value in found.items() if name != "event"})
+        event = by_name["wrong"]
+        return Verdict(**failed, **{name: value for name, value in event.items() if name != "event"})
     if "raised" in by_name:
         return Verdict(**{**failed, **_raised(by_name["raised"], trying)})
     at = f" while trying {trying}" if trying else ""
     if "memory" in by_name:
-        what = f"it took more memory than a right answer needs{at}, and was stopped"
-        return Verdict(**failed, what=what, cause="something grows with every round of a loop")
+        sentence = f"it took more memory than a right answer needs{at}, and was stopped"
+        return Verdict(**failed, what=sentence, cause="something grows with every round of a loop")
     if "memory together" in by_name:
-        what = f"its processes took more memory together than a right answer needs{at}, and were stopped"
-        return Verdict(**failed, what=what, cause="a function needs no processes of its own")
+        sentence = f"its processes took more memory together than a right answer needs{at}, and were stopped"
+        return Verdict(**failed, what=sentence, cause="a function needs no processes of its own")
     if "processes" in by_name:
-        what = f"it started more processes than it may{at}, and all were stopped"
-        return Verdict(**failed, what=what, cause="a function needs no processes of its own")
+        sentence = f"it started more processes than it may{at}, and all were stopped"
+        return Verdict(**failed, what=sentence, cause="a function needs no processes of its own")
     if code is None or "time" in by_name:
-        what = f"it did not end within {limit:g} seconds{at}, and was stopped"
-        return Verdict(**failed, what=what, cause=ENDLESS)
+        sentence = f"it did not end within {limit:g} seconds{at}, and was stopped"
+        return Verdict(**failed, what=sentence, cause=ENDLESS)
     if code == -getattr(signal, "SIGPROF", 0):  # calling/fenced_arrays.py has asked for it
-        what = f"a call in C took seconds of processor time where it should take less than one{at}, and was stopped"
-        return Verdict(**failed, what=what, cause=f"{ENDLESS}. A counter of 16 bits never gets to 65,536")
+        sentence = f"a call in C took seconds of processor time where it should take less than one{at}, and was stopped"
+        return Verdict(**failed, what=sentence, cause=f"{ENDLESS}. A counter of 16 bits never gets to 65,536")
     if code < 0:
         name = signal.Signals(-code).name
         return Verdict(**failed, what=f"the process crashed with {name}{at}", cause=CRASHES.get(name, ""))
@@ -114,20 +114,20 @@ def _ended(code: int) -> str:
     )
 
 
-def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
-    kind, text = found["type"], found["text"][:MOST_SAID]
+def _raised(event: dict[str, Any], trying: str) -> dict[str, Any]:
+    kind, text = event["type"], event["text"][:MOST_SAID]
     at = f" while trying {trying}" if trying else ""
-    place = {"file": found["file"], "line": found["line"], "source": found["source"]}
-    said = "\n".join(found["notes"]).splitlines()[:MOST_SHOWN_NOTES]
-    more = "\n".join([*said, found["traceback"]]).strip()
+    place = {"file": event["file"], "line": event["line"], "source": event["source"]}
+    said = "\n".join(event["notes"]).splitlines()[:MOST_SHOWN_NOTES]
+    more = "\n".join([*said, event["traceback"]]).strip()
     if kind == "SystemExit":
         return {**place, "what": f"it called sys.exit({text}){at}", "cause": "a function returns; it does not exit"}
     if kind == "MemoryError":
         cause = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
         return {**place, "what": f"it asked for more memory than it may have{at}", "cause": cause}
     if kind == "CompileError":
-        what = told_once(text, said)
-        return {**place, "failed_check": "compile", "what": what, "more": "\n".join(said), "cause": compile_hint(text)}
+        fault = told_once(text, said)
+        return {**place, "failed_check": "compile", "what": fault, "more": "\n".join(said), "cause": compile_hint(text)}
     if kind == "ModuleNotFoundError":
         name = text.partition("'")[2].rpartition("'")[0] or "that module"
         cause = (
@@ -135,8 +135,8 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         )
         return {**place, "what": f"{kind}: {text}{at}", "cause": cause}
     said_so = f"{kind}: {text}" if text else kind
-    cause = raised_hint(text, found["source"])
-    return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else "", "cause": cause}
+    cause = raised_hint(text, event["source"])
+    return {**place, "what": f"{said_so}{at}", "more": more if not event["file"] else "", "cause": cause}
 
 
 def told_once(message: str, notes: Sequence[str]) -> str:

@@ -115,24 +115,24 @@ def _find_in_python(text: str, name: str, file: str, keep: int) -> Place:
     except ValueError as error:  # a zero byte, for some versions of Python
         raise FunctionMissing(f"{file}: {error}") from None
     body: list[ast.stmt] = tree.body
-    found: ast.AST | None = None
+    definition: ast.AST | None = None
     for part in name.split("."):
         matches = [
-            each
-            for each in body
-            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and each.name == part
+            statement
+            for statement in body
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and statement.name == part
         ]
         if not matches:
             raise FunctionMissing(f"{file} has no function {name}")
-        found = matches[-1]  # the last definition is the one that counts
+        definition = matches[-1]  # the last definition is the one that counts
         body = matches[-1].body
-    if not isinstance(found, ast.FunctionDef):
+    if not isinstance(definition, ast.FunctionDef):
         raise FunctionMissing(f"{file}: {name} is not a function")
     statements = body[1:] if _is_docstring(body[0]) else body
     if keep and len(statements) <= keep:
         raise FunctionMissing(f"{file}: {name} has {len(statements)} statements, expected more than {keep}")
-    first = min([found.lineno, *(decorator.lineno for decorator in found.decorator_list)])
-    last = found.end_lineno or found.lineno
+    first = min([definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)])
+    last = definition.end_lineno or definition.lineno
     begin = statements[keep].lineno if statements else last
     return Place(first, _with_comments(text, begin, first), last)
 

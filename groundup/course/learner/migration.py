@@ -45,7 +45,7 @@ def is_moved(folder: Path, task: Task) -> bool:
         return False
 
 
-def told(folder: Path, course: Course) -> str:
+def migration_notice(folder: Path, course: Course) -> str:
     """A message about the tasks that ask for other functions today; "" if there are none."""
     moved = [task for task in course.tasks if is_moved(folder, task)]
     if not moved:

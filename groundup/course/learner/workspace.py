@@ -111,9 +111,9 @@ class Workspace:
         kept = self.keep(path, f"-{task.id}{'-file' * whole_file}")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
-        for each in [*self.course.tasks, *self.course.cases]:
-            if each.id == task.id or (whole_file and each.file == task.file):
-                self.record.entries.pop(each.id, None)
+        for other in [*self.course.tasks, *self.course.cases]:
+            if other.id == task.id or (whole_file and other.file == task.file):
+                self.record.entries.pop(other.id, None)
         return kept
 
     def undo_reset(self, task: Task, whole_file: bool = False) -> Path | None:
@@ -124,10 +124,10 @@ class Workspace:
         """
         path = self.folder / task.file
         named = re.compile(rf"(\d+-\d+)-?(\d*)-{re.escape(task.id)}(-file)?")
-        known = [(match, each) for each in (self.built / "old").glob("*") if (match := named.fullmatch(each.name))]
+        known = [(match, copy) for copy in (self.built / "old").glob("*") if (match := named.fullmatch(copy.name))]
         if not known:
             raise ValueError(f"{task.id} was not reset here; copies of files that were lie in {self.built / 'old'}")
-        match, folder = max(known, key=lambda each: (each[0][1], int(each[0][2] or 1)))
+        match, folder = max(known, key=lambda entry: (entry[0][1], int(entry[0][2] or 1)))
         content = regular.read(folder / task.file, MOST_BYTES)
         if not (task.fault or whole_file or match[3]):
             place, text = self.place(task), _decoded(content)

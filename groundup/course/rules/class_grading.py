@@ -17,7 +17,7 @@ from typing import Any
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner import record as record_file
-from groundup.course.learner.finding import DEFAULT, has_learners_files, is_checkout
+from groundup.course.learner.learners_folder import DEFAULT, has_learners_files, is_checkout
 from groundup.course.learner.project_files import MOST_BYTES
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.learner.workspace import Workspace
@@ -118,7 +118,7 @@ def as_csv(classes: Sequence[Grades], tasks: Sequence[Task]) -> str:
 
 
 def as_document(classes: Sequence[Grades], tasks: Sequence[Task]) -> dict[str, Any]:
-    """The same with every verdict, for other programs."""
+    """The grades of a class with every verdict, as values for JSON."""
     return {
         "schema": 1,
         "kind": "groundup learn grade",

@@ -53,15 +53,15 @@ def answer(workspace: Workspace, case: Task, line: str, kind: str) -> Answered:
     text = workspace.text(case.file)
     lines = _lines(line, len(lines_of(text)))
     meant = kind_of(kind)
-    given = program(case)
-    named = {each for number in range(lines[0], lines[1] + 1) for each in original_lines(given, text, number)}
-    line_right = bool(named & places(given, case.fault))
+    original = program(case)
+    named = {spot for number in range(lines[0], lines[1] + 1) for spot in original_lines(original, text, number)}
+    line_right = bool(named & places(original, case.fault))
     source = text.split("\n")[lines[0] - 1].strip()
-    found = Answered(lines, source, meant, line_right, meant == case.fault.kind)
-    if not found.right:
+    judged = Answered(lines, source, meant, line_right, meant == case.fault.kind)
+    if not judged.right:
         sentences = [] if line_right else [_about_line(case, text, lines, named)]
         near = case.fault.near.get(meant, "")
-        return replace(found, help=tuple(filter(None, [*sentences, near])))
+        return replace(judged, help=tuple(filter(None, [*sentences, near])))
     entry = workspace.record.of(case.id)
     entry.found = True
     if is_mended(workspace, case) and not workspace.is_stub(case):
@@ -69,7 +69,7 @@ def answer(workspace: Workspace, case: Task, line: str, kind: str) -> Answered:
     elif entry.state == "skipped":
         entry.state, entry.on = "", ""
     workspace.save()
-    return replace(found, passed=entry.state == "passed")
+    return replace(judged, passed=entry.state == "passed")
 
 
 def _lines(line: str, count: int) -> tuple[int, int]:

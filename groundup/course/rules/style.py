@@ -31,7 +31,7 @@ def _remarks(function: ast.stmt, task: Task) -> Iterator[tuple[int, str]]:
     nodes = [*ast.walk(function)]
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     outside = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    classes = (each for node in nodes if isinstance(node, ast.ClassDef) for each in ast.walk(node))
+    classes = (inner for node in nodes if isinstance(node, ast.ClassDef) for inner in ast.walk(node))
     outside |= {node.id for node in classes if isinstance(node, ast.Name)}
     arrays = set(_arrays(nodes)) if task.stage == STAGES[1] or task.stage not in STAGES else set()
     for node in nodes:

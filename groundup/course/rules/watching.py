@@ -46,7 +46,7 @@ class Saves:
         changed nothing. Raises ValueError while the file of the watched task cannot be read: an editor moves it away
         for a moment while it saves.
         """
-        found: list[Task] = []
+        changed: list[Task] = []
         for file in self._tasks:
             stamp = self._stamp(file)
             if file == task.file and stamp is None:
@@ -57,8 +57,8 @@ class Saves:
             self._stamps[file] = stamp
             if text != self._texts[file]:
                 self._texts[file] = text
-                found += self._changed(file, text, task)
-        return found
+                changed += self._changed(file, text, task)
+        return changed
 
     def _changed(self, file: str, text: str, task: Task) -> list[Task]:
         if self.stay:
@@ -125,7 +125,7 @@ def followed(
 
 
 def passed_before(workspace: Workspace, tasks: Sequence[Task]) -> list[Task]:
-    """Those of the tasks that have passed, though perhaps with another text than now."""
+    """The tasks that have passed, though perhaps with another text than now."""
     return [each for each in tasks if workspace.record.of(each.id).state == "passed"]
 
 
@@ -159,8 +159,8 @@ def watch(
             pause()
             continue
         before = passed_before(workspace, due)
-        for each in due:
-            grade(each)
+        for due_task in due:
+            grade(due_task)
         task, line = followed(workspace, task, due, before, stay)
         waiting(task, line)
         due = []

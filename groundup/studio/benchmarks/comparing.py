@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from groundup.studio.benchmarks.shown import KIND_TITLES, labels, origin
+from groundup.studio.benchmarks.page_document import KIND_TITLES, labels, origin
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.records.compare import (
     HEADINGS,
@@ -29,7 +29,7 @@ from shared.numbers import three_digits
 
 
 def document(old: Results, new: Results, names: tuple[str, str]) -> dict[str, Any]:
-    """The comparison of two files; names: theirs."""
+    """The comparison of two files. names: of the files"""
     differences = compare(old, new)
     groups = by_verdict(differences)
     kinds = {each.new.kind for each in differences}

@@ -18,7 +18,7 @@ from shared.bench.records import document as bench_file
 from shared.bench.records.document import Results
 from shared.bench.records.schema import shown
 from shared.profile import document as profile_file
-from shared.profile.found import Profile, Timed
+from shared.profile.step_profile import Profile, Timed
 
 PROFILE = "profile"
 """The kind of a row that is an operation inside a training step."""
@@ -48,10 +48,10 @@ def read(text: bytes, name: str) -> Results:
     return bench_file.results_of(document, name)
 
 
-def of_profile(found: profile_file.Results) -> Results:
+def of_profile(profiles: profile_file.Results) -> Results:
     """A profile as rows: the plain step of each stage, and each operation inside of it."""
-    rows = [row for each in found.profiles for row in (_step(each), *_operations(each))]
-    return Results(rows, (), found.environment, unavailable=found.unavailable, command=found.command)
+    rows = [row for each in profiles.profiles for row in (_step(each), *_operations(each))]
+    return Results(rows, (), profiles.environment, unavailable=profiles.unavailable, command=profiles.command)
 
 
 def _step(profile: Profile) -> BenchRow:

@@ -18,7 +18,7 @@ from groundup.studio.answers import Refused, action, question
 
 if TYPE_CHECKING:  # reading results imports NumPy, which a page that opens does not wait for
     from groundup.studio.app import Studio
-    from groundup.studio.benchmarks.shelf import Shelf
+    from groundup.studio.benchmarks.recorded_results import Shelf
     from shared.bench.records.document import Results
 
 
@@ -27,7 +27,7 @@ def routes(studio: Studio) -> list[Route]:
     kept: dict[str, Shelf] = {}
 
     def shelf() -> Shelf:
-        from groundup.studio.benchmarks.shelf import Shelf
+        from groundup.studio.benchmarks.recorded_results import Shelf
 
         return kept.setdefault("shelf", Shelf(studio.folder, studio.paths))
 
@@ -40,16 +40,16 @@ def routes(studio: Studio) -> list[Route]:
 
 
 def _files(shelf: Any, request: Request) -> dict[str, Any]:
-    from groundup.studio.benchmarks.shelf import GROUPS
+    from groundup.studio.benchmarks.recorded_results import GROUPS
 
     return {"groups": GROUPS, "files": [each.document() for each in shelf().entries()]}
 
 
 def _results(shelf: Any, request: Request) -> dict[str, Any]:
-    from groundup.studio.benchmarks import shown
+    from groundup.studio.benchmarks import page_document
 
     name, results = _read(shelf(), request, "file")
-    return shown.document(results, name)
+    return page_document.document(results, name)
 
 
 def _compare(shelf: Any, request: Request) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from groundup.course.judging.verdict import Verdict
-from groundup.course.learner.finding import opened
+from groundup.course.learner.learners_folder import opened
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules.passing import ends_a_phase, grade

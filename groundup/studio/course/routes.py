@@ -35,32 +35,32 @@ def routes(studio: Studio) -> list[Route]:
     """The page's routes."""
 
     def begin(request: Request) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
         try:
-            found = desk.workspace(studio.folder)
+            learner = exercise_page.workspace(studio.folder)
         except (ValueError, OSError) as error:
             return {"folder": None, "said": str(error), "where": str(studio.folder)}
-        return {"folder": str(found.folder), "progress": desk.progress(found)}
+        return {"folder": str(learner.folder), "progress": exercise_page.progress(learner)}
 
     def start(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        found = desk.begin(studio.folder)
-        return {"folder": str(found.folder), "progress": desk.progress(found)}
+        learner = exercise_page.begin(studio.folder)
+        return {"folder": str(learner.folder), "progress": exercise_page.progress(learner)}
 
     def watch(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
         from groundup.studio.course.watching import Watch
 
-        found = desk.workspace(studio.folder)
-        return {"session": studio.sessions.open(PAGE, Watch(found, desk.task_of(found, _name(body))))}
+        learner = exercise_page.workspace(studio.folder)
+        return {"session": studio.sessions.open(PAGE, Watch(learner, exercise_page.task_of(learner, _name(body))))}
 
     def choose(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        found = studio.sessions.get(PAGE, body.get("session"))
-        found.choose(desk.task_of(found.workspace, _name(body)))
+        session = studio.sessions.get(PAGE, body.get("session"))
+        session.choose(exercise_page.task_of(session.workspace, _name(body)))
         return {}
 
     def again(request: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -83,40 +83,42 @@ def routes(studio: Studio) -> list[Route]:
     ]
 
 
-def _of_a_task(found: Callable[[], Workspace]) -> list[Route]:
+def _of_a_task(find_workspace: Callable[[], Workspace]) -> list[Route]:
     """The routes that need no session."""
 
     def task(request: Request) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        folder = found()
-        return desk.shown(folder, desk.task_of(folder, request.query_params.get("task")))
+        folder = find_workspace()
+        return exercise_page.shown(folder, exercise_page.task_of(folder, request.query_params.get("task")))
 
     def hint(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        folder = found()
-        return desk.take_hint(folder, desk.task_of(folder, _name(body)))
+        folder = find_workspace()
+        return exercise_page.take_hint(folder, exercise_page.task_of(folder, _name(body)))
 
     def skip(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        folder = found()
-        following = desk.leave_out(folder, desk.task_of(folder, _name(body)))
-        return {"following": following, "progress": desk.progress(folder)}
+        folder = find_workspace()
+        following = exercise_page.leave_out(folder, exercise_page.task_of(folder, _name(body)))
+        return {"following": following, "progress": exercise_page.progress(folder)}
 
     def answer(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        folder = found()
-        told = desk.answer(folder, desk.task_of(folder, _name(body)), str(body.get("line")), str(body.get("kind")))
-        return {**told, "progress": desk.progress(folder)}
+        folder = find_workspace()
+        judged = exercise_page.answer(
+            folder, exercise_page.task_of(folder, _name(body)), str(body.get("line")), str(body.get("kind"))
+        )
+        return {**judged, "progress": exercise_page.progress(folder)}
 
     def solution(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.course import desk
+        from groundup.studio.course import exercise_page
 
-        folder = found()
-        return desk.solution(folder, desk.task_of(folder, _name(body)), body.get("reveal") is True)
+        folder = find_workspace()
+        return exercise_page.solution(folder, exercise_page.task_of(folder, _name(body)), body.get("reveal") is True)
 
     return [
         Route("/api/course/task", question(task)),
@@ -128,9 +130,9 @@ def _of_a_task(found: Callable[[], Workspace]) -> list[Route]:
 
 
 def _workspace(studio: Studio) -> Workspace:
-    from groundup.studio.course import desk
+    from groundup.studio.course import exercise_page
 
-    return desk.workspace(studio.folder)
+    return exercise_page.workspace(studio.folder)
 
 
 def _name(body: dict[str, Any]) -> str | None:

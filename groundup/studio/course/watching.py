@@ -17,7 +17,7 @@ from typing import IO, Any
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 from groundup.course.rules.watching import LOOK_EVERY
-from groundup.studio.course.desk import place, progress, source
+from groundup.studio.course.exercise_page import place, progress, source
 from groundup.studio.events import Latest
 from shared.machine import processes
 

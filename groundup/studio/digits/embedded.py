@@ -44,7 +44,7 @@ def network(trained: Trained) -> dict[str, Any]:
         "normalisation": None if normalisation is None else asdict(normalisation),
     }
     if stack := checkpoint.architecture.as_mlp():
-        parameters = [packed(each) for each in checkpoint.parameters]
+        parameters = [packed(array) for array in checkpoint.parameters]
         return {**about, "sizes": stack.sizes, "activation": stack.activation, "parameters": parameters}
     first = checkpoint.parameters[0]
     return {**about, "filters": packed(first.mean(axis=1)) if first.ndim == 4 else None}

@@ -39,7 +39,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if not isinstance(asked, list):
             raise ValueError(f"floors: expected a list of numbers, got {type(asked).__name__}")
         pixels = drawing(body.get("pixels"), answers.trained(body.get("network", "")).form)
-        return {"answers": [answers.answer(body.get("network", ""), each, pixels) for each in asked[:4]]}
+        return {"answers": [answers.answer(body.get("network", ""), stage, pixels) for stage in asked[:4]]}
 
     def why(request: Request, body: dict[str, Any]) -> Any:
         trained = answers.trained(body.get("network", ""))

@@ -23,12 +23,12 @@ def routes(studio: Studio) -> list[Route]:
 
 
 def _rooms(request: Request) -> dict[str, Any]:
-    from groundup.studio.floors import shown
+    from groundup.studio.floors import page_rows
 
-    return shown.rooms()
+    return page_rows.rooms()
 
 
 def _room(request: Request) -> dict[str, Any]:
-    from groundup.studio.floors import shown
+    from groundup.studio.floors import page_rows
 
-    return shown.room(request.query_params.get("name", ""))
+    return page_rows.room(request.query_params.get("name", ""))

@@ -3,7 +3,7 @@
 python(stage, file, name)    a function or a method of a floor, "relu" or "Dense.forward"
 c(name)                      a C function of stage 3, with the comment above it
 kernel(name)                 a function of stage 4's kernels, "activations.relu_of"
-helpers(found)               the functions of the same file that it calls
+helpers(function)            the functions of the same file that it calls
 ladder(stage, room)          a ladder's rungs: {rung: the name of its function}
 """
 
@@ -104,12 +104,12 @@ def c(name: str) -> Found | None:
     return None
 
 
-def helpers(found: Found) -> list[Found]:
+def helpers(function: Found) -> list[Found]:
     """The functions of the same file that a Python function calls, but for those that only look at its arguments."""
-    stage, _, file = found.file.removesuffix(".py").rpartition("/")
-    owner = f"{found.name.rpartition('.')[0]}." if "." in found.name else ""
+    stage, _, file = function.file.removesuffix(".py").rpartition("/")
+    owner = f"{function.name.rpartition('.')[0]}." if "." in function.name else ""
     names = []
-    for node in ast.walk(ast.parse(found.text)):
+    for node in ast.walk(ast.parse(function.text)):
         if isinstance(node, ast.Call):
             called = node.func
             if isinstance(called, ast.Name):
@@ -117,8 +117,8 @@ def helpers(found: Found) -> list[Found]:
             elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
                 names.append((node.lineno, owner + called.attr))
     plain = [name for _, name in sorted(names) if not name.rpartition(".")[2].startswith(CHECKING)]
-    ordered = dict.fromkeys(name for name in plain if name != found.name)
-    return [each for name in ordered if (each := python(stage, file, name, found.language)) is not None]
+    ordered = dict.fromkeys(name for name in plain if name != function.name)
+    return [each for name in ordered if (each := python(stage, file, name, function.language)) is not None]
 
 
 def ladder(stage: str, file: str) -> dict[str, str]:

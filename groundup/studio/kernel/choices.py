@@ -129,14 +129,14 @@ def tasks(folder: Path) -> list[dict[str, Any]]:
 
 def learners(folder: Path) -> Any:
     """The learner's workspace in the folder or around it; None where no course was begun."""
-    from groundup.course.learner import finding
+    from groundup.course.learner import learners_folder
     from groundup.course.manifest import course
 
     known = course()
-    for each in (folder, *folder.parents, folder / finding.DEFAULT):
-        if finding.has_learners_files(each, known) and not finding.is_checkout(each):
+    for each in (folder, *folder.parents, folder / learners_folder.DEFAULT):
+        if learners_folder.has_learners_files(each, known) and not learners_folder.is_checkout(each):
             try:
-                return finding.opened(each, known)
+                return learners_folder.opened(each, known)
             except (ValueError, OSError):
                 return None
     return None

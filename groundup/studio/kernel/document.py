@@ -124,27 +124,27 @@ class _Writer:
         """One step."""
         mark = self.walk.marks[step.mark]
         active = self.active.number(tuple(step.threads), _ranges(step.threads))
-        made: dict[str, Any] = {"l": [*self.line(mark.file, mark.line), step.depth, step.phase, active]}
+        fields: dict[str, Any] = {"l": [*self.line(mark.file, mark.line), step.depth, step.phase, active]}
         if step.collective:
-            made["o"] = step.collective
+            fields["o"] = step.collective
         lanes = self._lanes(step.threads)
-        accesses = [each for access in step.accesses if (each := self._access(access, lanes))]
+        accesses = [described for access in step.accesses if (described := self._access(access, lanes))]
         writes = [self._write(access, step) for access in step.accesses if self._is_seen(access)]
         variables = self._variables(step, lanes)
         results = {thread - self.first: pair for thread, pair in step.results.items() if self._own(thread)}
         if accesses:
-            made["a"] = accesses
+            fields["a"] = accesses
         if writes:
-            made["w"] = writes
+            fields["w"] = writes
         if variables:
-            made["v"] = variables
+            fields["v"] = variables
         if results:
-            made["r"] = {
+            fields["r"] = {
                 "n": sorted(results),
                 "g": packed([value(results[lane][0]) for lane in sorted(results)]),
                 "x": packed([value(results[lane][1]) for lane in sorted(results)]),
             }
-        return made
+        return fields
 
     def _own(self, thread: int) -> bool:
         return self.first <= thread < self.first + WARP
@@ -217,27 +217,27 @@ def cost(info: ArrayInfo, lanes: Sequence[int], places: Sequence[int]) -> list[i
     return [int(passes), int(ideal)]
 
 
-def value(given: object) -> Any:
+def value(item: object) -> Any:
     """A value as JSON: a number with six digits, "NaN" and "inf", or a text for anything that is no number."""
-    if isinstance(given, bool | np.bool_):
-        return bool(given)
-    if isinstance(given, int | np.integer):
-        return int(given) if abs(int(given)) < 2**53 else str(given)
-    if isinstance(given, float | np.floating):
-        number = float(given)
+    if isinstance(item, bool | np.bool_):
+        return bool(item)
+    if isinstance(item, int | np.integer):
+        return int(item) if abs(int(item)) < 2**53 else str(item)
+    if isinstance(item, float | np.floating):
+        number = float(item)
         if math.isnan(number):
             return "NaN"
         if math.isinf(number):
             return "inf" if number > 0 else "-inf"
         rounded = float(f"{number:.{DIGITS}g}")
         return int(rounded) if rounded.is_integer() and abs(rounded) < 10**DIGITS else rounded
-    if isinstance(given, np.ndarray):
-        return f"{given.dtype} {given.shape}"
-    if isinstance(given, tuple):
-        return f"({', '.join(str(value(part)) for part in given)})"
-    if given is None or isinstance(given, complex | np.complexfloating):
-        return str(given)
-    return type(given).__name__
+    if isinstance(item, np.ndarray):
+        return f"{item.dtype} {item.shape}"
+    if isinstance(item, tuple):
+        return f"({', '.join(str(value(part)) for part in item)})"
+    if item is None or isinstance(item, complex | np.complexfloating):
+        return str(item)
+    return type(item).__name__
 
 
 def packed(values: list[Any]) -> Any:

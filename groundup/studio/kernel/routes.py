@@ -67,12 +67,12 @@ class Ahead:
         self._waiting = ""
 
     def open(self) -> None:
-        """Open it, unless one waits already."""
+        """Open a session for the next tab, unless one waits already."""
         with self._lock:
             self._waiting = self._held()
 
     def take(self) -> str:
-        """Its name, for a tab that has come."""
+        """The name of the session that waits, for a tab that was opened."""
         with self._lock:
             name, self._waiting = self._held(), ""
         return name

@@ -54,7 +54,7 @@ def _script(target: Mapping[str, Any]) -> Opened:
 
 
 def _task(target: Mapping[str, Any]) -> Opened:
-    from groundup.course.learner import finding
+    from groundup.course.learner import learners_folder
     from groundup.course.learners_lens import launch_of, shown_place
     from groundup.course.manifest import course
 
@@ -62,7 +62,7 @@ def _task(target: Mapping[str, Any]) -> Opened:
     task = next((each for each in (*known.tasks, *known.cases) if each.id == target.get("id")), None)
     if task is None:
         raise ValueError(f"id: the course has no task {target.get('id')!r}")
-    launch, assembled = launch_of(finding.opened(Path(str(target["folder"])), known), task)
+    launch, assembled = launch_of(learners_folder.opened(Path(str(target["folder"])), known), task)
     return Opened(launch, lambda file, line: shown_place(assembled, task, file, line))
 
 

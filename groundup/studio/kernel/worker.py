@@ -40,7 +40,7 @@ def main() -> None:
             else:
                 answer = _answer(opened, request)
         except BaseException as error:  # what a learner's code raises is reported, SystemExit too
-            answer = {"error": told(error)}
+            answer = {"error": error_text(error)}
         out.write(json.dumps(answer, separators=(",", ":")) + "\n")
         out.flush()
 
@@ -85,7 +85,7 @@ def _answer(opened: Any, request: dict[str, Any]) -> dict[str, Any]:
     raise ValueError(f"do: expected open, walk, race or verdicts, got {request['do']!r}")
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The sentence for the page."""
     if isinstance(error, ScriptFailed):
         cause = error.__cause__ or error

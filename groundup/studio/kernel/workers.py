@@ -52,7 +52,7 @@ class Worker:
         threading.Thread(target=self._read_printed, daemon=True).start()
 
     def warm(self) -> None:
-        """Have it import what a kernel of the project takes. Nobody waits for that."""
+        """Have the child process import what a kernel of the project takes, without waiting for it."""
         threading.Thread(target=self._warm, daemon=True).start()
 
     def _warm(self) -> None:
@@ -91,12 +91,12 @@ class Worker:
 
     @property
     def printed(self) -> str:
-        """The end of what its code has printed."""
+        """The end of what the child process has printed."""
         return "".join(self._printed)[-MOST_PRINTED:]
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the child process can be asked."""
         return self._child.poll() is None
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class Tab:
         return self._worker.ask(request)
 
     def close(self) -> None:
-        """End its process."""
+        """End the tab's process."""
         with self._lock:
             self._closed = True
             self._worker.close()

@@ -54,11 +54,11 @@ def picture(playground: Playground) -> dict[str, Any]:
         of_train, of_test = slice(len(parts[0])), slice(len(parts[0]), len(parts[0]) + len(parts[1]))
         train = _measured(outputs[of_train], parts[0], settings)
         test = _measured(outputs[of_test], parts[1], settings)
-        shares = [active_shares(each[of_train]) for each in hidden]
-        norms = [float(np.linalg.norm(each)) for each in playground.gradients()[::2]]
+        shares = [active_shares(layer[of_train]) for layer in hidden]
+        norms = [float(np.linalg.norm(gradient)) for gradient in playground.gradients()[::2]]
         if plane:
             cells = slice(of_test.stop, None)
-            drawn = _plane([each[cells] for each in hidden], outputs[cells], settings)
+            drawn = _plane([layer[cells] for layer in hidden], outputs[cells], settings)
         else:
             drawn = _images(parameters, outputs[of_test], parts[1])
         return {
@@ -70,11 +70,11 @@ def picture(playground: Playground) -> dict[str, Any]:
             "loss": [train[0], test[0]],
             "accuracy": [train[1], test[1]],
             "gradients": norms if position.steps else [],
-            "finite": all(bool(np.isfinite(each).all()) for each in parameters),
-            "weights": [_rounded(each[: _most(each, i), :DRAWN]) for i, each in enumerate(parameters[::2])],
-            "biases": [_rounded(each[:DRAWN]) for each in parameters[1::2]],
-            "active": [_rounded(each[:DRAWN]) for each in shares],
-            "dead": [np.flatnonzero(each == 0).tolist() for each in shares] if settings.activation == "relu" else None,
+            "finite": all(bool(np.isfinite(array).all()) for array in parameters),
+            "weights": [_rounded(weights[: _most(weights, i), :DRAWN]) for i, weights in enumerate(parameters[::2])],
+            "biases": [_rounded(bias[:DRAWN]) for bias in parameters[1::2]],
+            "active": [_rounded(row[:DRAWN]) for row in shares],
+            "dead": [np.flatnonzero(row == 0).tolist() for row in shares] if settings.activation == "relu" else None,
             **drawn,
         }
 

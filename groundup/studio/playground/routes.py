@@ -47,8 +47,8 @@ def routes(studio: Studio) -> list[Route]:
     """The page's questions and actions. Every action but `open` names the session that `open` returned."""
 
     def tab(name: object) -> Tab:
-        found: Tab = studio.sessions.get(PAGE, name)
-        return found
+        session: Tab = studio.sessions.get(PAGE, name)
+        return session
 
     def player(body: dict[str, Any]) -> Player:
         return tab(body.get("session")).player

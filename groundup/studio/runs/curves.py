@@ -56,7 +56,7 @@ class Point:
         return cls(record, record.loss, record.loss)
 
     def and_(self, other: Point) -> Point:
-        """Both as one."""
+        """Two neighbours as one point."""
         lows = [each for each in (self.low, other.low) if each is not None]
         highs = [each for each in (self.high, other.high) if each is not None]
         return Point(merged(self.record, other.record), min(lows, default=None), max(highs, default=None))

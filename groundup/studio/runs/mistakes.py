@@ -38,7 +38,7 @@ MOST_IMAGES = 60
 # eq=False: comparing arrays with == gives an array, which a dataclass would take for a truth value.
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a network says to every test image.
+    """A network's answers to all test images.
 
     form: of the data set; images: uint8 (n, pixels), 255 for full ink or light; labels (n,); beliefs (n, classes)
     file: the checkpoint's name; epoch: the epoch that it is from, or None if it does not say
@@ -226,7 +226,7 @@ def _version(key: tuple[str, int, int]) -> str:
 
 
 def document(asking: Asking) -> dict[str, Any]:
-    """How far it is, as JSON values; with the confusion matrix once it is there."""
+    """How far the asking is, as JSON values; with the confusion matrix once it is there."""
     if asking.refusal:
         return {"state": "refused", "reason": asking.refusal}
     if asking.answers is None:

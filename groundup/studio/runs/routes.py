@@ -33,7 +33,7 @@ MOST_READ = 20
 
 
 class Shelf:
-    """What the requests of all tabs share."""
+    """The state that the requests of all tabs share."""
 
     def __init__(self, studio: Studio) -> None:
         self.folders = Folders(studio.folder, studio.paths)

@@ -81,7 +81,7 @@ class Product:
         self.configured(*self.arrays)
 
     def check(self) -> None:
-        """RuntimeError where the last launch left something else than NumPy's product."""
+        """Raise RuntimeError if the last launch did not leave NumPy's product."""
         if not np.array_equal(self.arrays[2].copy_to_host(), self.expected):
             raise RuntimeError("the timed kernel did not compute a @ b: its times mean nothing")
 
@@ -141,14 +141,14 @@ def launch_row(sizes: Sizes) -> Row:
 # ---- in processes of their own
 
 
-def child(what: str, size: int, **variables: str) -> Any:
-    """What another process measured: the JSON that `main(["--child", what, ...])` prints there."""
+def child(part: str, size: int, **variables: str) -> Any:
+    """What another process measured: the JSON that `main(["--child", part, ...])` prints there."""
     ours = {name: value for name, value in os.environ.items() if name not in ("GROUNDUP_EMULATOR", "GROUNDUP_THREADS")}
-    command = processes.python("-m", __spec__.name if __spec__ else __name__, "--child", what, "--size", str(size))
+    command = processes.python("-m", __spec__.name if __spec__ else __name__, "--child", part, "--size", str(size))
     done = processes.run(command, None, variables=processes.finding_our_packages(ours | variables))
     if done.code != 0:
         said = done.last_error or done.failure or f"exit code {done.code}"
-        raise RuntimeError(f"the process that measures {what!r} failed: {said}")
+        raise RuntimeError(f"the process that measures {part!r} failed: {said}")
     return json.loads(done.output.splitlines()[-1])
 
 
@@ -186,7 +186,7 @@ def get_ready(size: int) -> dict[str, float]:
 
 
 def simulator_rows(sizes: Sizes) -> Iterator[Row]:
-    """The same source at the same size by both."""
+    """The times of one kernel at one size, by the emulator and by Numba's simulator."""
     from cuda_emulator import cuda
 
     product = Product(cuda, kernels().tiled_matmul(16), sizes.simulated, 16)

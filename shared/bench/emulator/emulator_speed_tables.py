@@ -66,7 +66,7 @@ class Row:
         return self.multiply_adds / self.measurement.median if self.measurement and self.multiply_adds else None
 
     def as_dict(self) -> dict[str, Any]:
-        """For the results document; times in seconds."""
+        """The row as values for the results document; times in seconds."""
         return {**asdict(self), "multiply_adds_per_second": self.rate}
 
 

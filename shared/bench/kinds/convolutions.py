@@ -22,9 +22,9 @@ import numpy as np
 
 from shared.architectures import NAMED, named
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import CallLimit, Effort, take_turns
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import aligned, stage_dtypes
-from shared.bench.measuring.turns import CallLimit, Effort, take_turns
 from shared.checks.convolution_ops import backward_scales, forward_scale
 from shared.checks.pair import host
 from shared.checks.rungs import ROUNDING
@@ -76,7 +76,7 @@ class Form(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Of the forward pass by its definition, two per multiply-add. Winograd's transforms need fewer."""
+        """Operations of the forward pass by its definition, two per multiply-add. Winograd's transforms need fewer."""
         return 2 * int(np.prod(self.outputs)) * int(np.prod(self.weights[1:]))
 
 
@@ -272,23 +272,23 @@ def _wrong(
     cuDNN chooses among algorithms that round in ways of their own, so it is allowed what rounded factors are.
     """
     precision = "tf32" if key[0] == PYTORCH and key[1] else _precision(key, dtype)
-    x, weights, bias, grad = (np.asarray(each, np.float64) for each in numbers[:4])
+    x, weights, bias, grad = (np.asarray(array, np.float64) for array in numbers[:4])
     window = (form.stride, form.padding)
     if part == "forward":
         rung = key[1] or "conv2d"
         k, scale = forward_scale(ladder, rung, x[:CHECKED], weights, bias, *window)
-        found = [
+        comparisons = [
             compare(rung, to_host(result)[:CHECKED], numbers.output, dtype, k, scale=scale * _coarser(precision, k))
         ]
     else:
         rules = [backward_scales(ladder, grad[:CHECKED], x[:CHECKED], weights, *window)[0], *numbers.sizes]
-        names, got = ("grad_input", "grad_weights", "grad_bias"), [to_host(each) for each in result]
+        names, got = ("grad_input", "grad_weights", "grad_bias"), [to_host(gradient) for gradient in result]
         got[0] = got[0][:CHECKED]
-        found = [
+        comparisons = [
             compare(name, ours, right, dtype, k, scale=scale * _coarser(precision, k))
             for name, ours, right, (k, scale) in zip(names, got, numbers.slopes, rules, strict=True)
         ]
-    return next((f"{each}{NOT_TIMED}" for each in found if not each.ok), None)
+    return next((f"{comparison}{NOT_TIMED}" for comparison in comparisons if not comparison.ok), None)
 
 
 def _precision(key: Key, dtype: str) -> str:

@@ -24,9 +24,9 @@ from shared.bench.kinds.steps import (
     start_parameters,
 )
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import CallLimit, Effort, take_turns
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes
 from shared.bench.measuring.timing import aligned, stage_dtypes
-from shared.bench.measuring.turns import CallLimit, Effort, take_turns
 from shared.bench.peers import pytorch
 from shared.checks.tolerance import tolerance
 from shared.contract import Stage, load_stage
@@ -228,8 +228,8 @@ def scores(parameters: Sequence[np.ndarray], images: np.ndarray, dtype: str) -> 
 
 
 def model_scores(case: Case, parameters: Sequence[np.ndarray], images: np.ndarray) -> Scores:
-    """The same of a known network. Its layers are too many to add up absolute values: what is allowed is the share of
-    the largest score by which a loss may differ, too."""
+    """Exact scores of a known network, and how far a contender's may differ. It has too many layers to add up absolute
+    values; so the limit is the share of the largest score by which a loss may differ, too."""
     network = load_stage(NUMPY_STAGE).network.Network.from_parameters(
         parameters, dtype="float64", architecture=named(case.model)
     )

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import CallLimit, Effort, take_turns
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes, raised
 from shared.bench.measuring.timing import DTYPES, Sampler, aligned, random_arrays, stage_dtypes
-from shared.bench.measuring.turns import CallLimit, Effort, take_turns
 from shared.bench.peers import pytorch
 from shared.checks.rungs import compare_rounded
 from shared.checks.tolerance import compare
@@ -120,9 +120,9 @@ def _ladder_at(
             own_clock |= gpu.samplers(stage, [key])
     turns = take_turns(calls, stages, effort, threads=threads, peak_in=stored, own_clock=own_clock)
     on_device = {stage.name for stage in devices}
-    for key in (each for each in threads if each not in (REFERENCE, PYTORCH)):
-        if found := turns.measured.get(key):
-            limit.note(key, size**3, found.median)
+    for key in (entry for entry in threads if entry not in (REFERENCE, PYTORCH)):
+        if timing := turns.measured.get(key):
+            limit.note(key, size**3, timing.median)
         reference, label = REFERENCE, f"NumPy a @ b, {dtype}"
         if cublas is not None and key[0] in beside_cublas:
             reference, label = CUBLAS, f"cuBLAS through {cublas.library}, {dtype}"

@@ -39,7 +39,7 @@ MEMORY_SIZE, MOST_MEMORY = 256 << 20, 1 << 30
 """Bytes that are in no cache: four times the last one, but at least and at most so many."""
 
 GPU_SIZES = (24 << 20, 768 << 20)
-"""The same on a GPU: what its second cache may hold, and what it cannot."""
+"""Bytes of the copies on a GPU: what its second cache may hold, and what it cannot."""
 
 CALL_BYTES = 256 << 20
 """Bytes that a call goes over at least, small arrays several times: waking the threads is nothing against that."""

@@ -73,7 +73,7 @@ def memory_rows(
             asked += [(PYTORCH, False), *([(PYTORCH, True)] if device and gpu.cuda_torch() is not None else [])]
         # stage 2 first, so that the others can be compared with it
         reference: int | None = None
-        for name, on_device in sorted(asked, key=lambda each: each[0] != "stage2_numpy"):
+        for name, on_device in sorted(asked, key=lambda entry: entry[0] != "stage2_numpy"):
             for row in _rows_of(name, on_device, case, threads, reference):
                 yield row
                 if name == "stage2_numpy":

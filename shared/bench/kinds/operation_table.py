@@ -41,7 +41,7 @@ OPTIMIZER_FLOPS = {
     "RMSProp": 9,  # s = a s + (1 − a) g g: 4; p −= rate · g / (√s + e): 5
     "Adam": 13,  # the first moment: 3; the second: 4; p −= rate · m / (√v / c + e): 6
 }
-"""The same for each parameter and step."""
+"""Floating-point operations of an optimizer for each parameter and step."""
 
 OPTIMIZER_ARRAYS = {"SGD": 3, "RMSProp": 5, "Adam": 7}
 """Arrays that a step reads or writes: the gradient, the parameter before and after, and each array that the optimizer
@@ -111,7 +111,7 @@ def _activation(name: str, shape: tuple[int, int], dtype: str) -> Problem:
     def of_stage(stage: Stage, dtype: str) -> dict[str, Call]:
         room = stage.activations
         activate, slope = getattr(room, name), getattr(room, f"{name}_backward")
-        own_z, own_grad = (stage.arrays.asarray(each, dtype) for each in (z, grad))
+        own_z, own_grad = (stage.arrays.asarray(array, dtype) for array in (z, grad))
         output = activate(own_z)
         return {"forward": Call(partial(activate, own_z)), "backward": Call(partial(slope, own_grad, own_z, output))}
 
@@ -192,7 +192,7 @@ def _dense(name: str, shape: tuple[int, int], dtype: str) -> Problem:
     weights, bias = numbers((features, features), dtype, 2), numbers((features,), dtype, 3)
 
     def of_stage(stage: Stage, dtype: str) -> dict[str, Call]:
-        own_x, own_grad, *own = (stage.arrays.asarray(each, dtype) for each in (x, grad, weights, bias))
+        own_x, own_grad, *own = (stage.arrays.asarray(array, dtype) for array in (x, grad, weights, bias))
         layer = stage.dense.Dense(*own)
         layer.forward(own_x)
         return {
@@ -204,9 +204,9 @@ def _dense(name: str, shape: tuple[int, int], dtype: str) -> Problem:
 
     def of_torch(torch: ModuleType) -> dict[str, Call]:
         linear = torch.nn.functional.linear
-        own_x, own_grad, own_bias = (torch.from_numpy(each) for each in (x, grad, bias))
+        own_x, own_grad, own_bias = (torch.from_numpy(array) for array in (x, grad, bias))
         own_weights = torch.from_numpy(weights.T.copy())  # torch keeps (out_features, in_features)
-        leaves = [each.detach().requires_grad_() for each in (own_x, own_weights, own_bias)]
+        leaves = [tensor.detach().requires_grad_() for tensor in (own_x, own_weights, own_bias)]
         slope = partial(torch.autograd.grad, linear(*leaves), leaves, own_grad, retain_graph=True)
         return {
             "forward": Call(partial(linear, own_x, own_weights, own_bias)),

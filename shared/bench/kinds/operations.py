@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shared.bench.kinds.operation_table import NAMES, Call, Problem, problem
+from shared.bench.measuring.compared_candidates import Effort, take_turns
 from shared.bench.measuring.gpu import on_gpu
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import DTYPES, REST, stage_dtypes
-from shared.bench.measuring.turns import Effort, take_turns
 from shared.checks.ops import FEW
 from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated, load_stage

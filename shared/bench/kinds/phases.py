@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from shared.bench.measuring import children, gpu
+from shared.bench.measuring.compared_candidates import Effort, take_turns
 from shared.bench.measuring.gpu import NO_REFERENCE
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import Measurement, Sampler, aligned, random_arrays, stage_dtypes, summarise
-from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.peers import pytorch
 from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated
@@ -38,7 +38,7 @@ COMPILED = 3
 """From this floor on there is something to compile."""
 
 IMPORTS = 3
-"""So many processes import it. The first may have to read files from the disk, which a median leaves out."""
+"""Processes that import a stage. The first may have to read files from the disk, which a median leaves out."""
 
 FIRST_FLOOR = "stage1_pure_python"
 IMPORT, COMPILE, COPY_IN, COMPUTE, COPY_OUT = "import", "compile", "copy in", "compute", "copy out"
@@ -92,10 +92,10 @@ def phase_rows(
     A stage whose product is not NumPy's in float64 is not timed; its rows say so.
     """
     threads = effort.most_threads
-    wanted = sorted({each for stage in stages for each in _sizes(stage, sizes)} | set(sizes))
-    for each in wanted:
-        here = [stage for stage in stages if each in _sizes(stage, sizes)]
-        yield from _in_process(here, each, dtype, torch if each in sizes else None, effort)
+    wanted = sorted({side for stage in stages for side in _sizes(stage, sizes)} | set(sizes))
+    for side in wanted:
+        here = [stage for stage in stages if side in _sizes(stage, sizes)]
+        yield from _in_process(here, side, dtype, torch if side in sizes else None, effort)
     if processes:
         for stage in stages:
             if quick and gpu.on_gpu(stage):

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shared.bench.measuring.compared_candidates import Effort, take_turns
 from shared.bench.measuring.rows import BenchRow, product_bytes
 from shared.bench.measuring.timing import aligned, random_arrays, stage_dtypes
-from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.peers import pytorch
 from shared.contract import Stage
 

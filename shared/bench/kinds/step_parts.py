@@ -22,9 +22,9 @@ import numpy as np
 
 from shared.bench.kinds.operation_table import LABEL_BYTES, LOSS_BYTES, OPTIMIZER_ARRAYS, dense_work
 from shared.bench.kinds.steps import Case, batch_of
+from shared.bench.measuring.compared_candidates import Effort, take_turns
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import stage_dtypes
-from shared.bench.measuring.turns import Effort, take_turns
 from shared.checks.tolerance import compare
 from shared.contract import Stage, load_stage
 

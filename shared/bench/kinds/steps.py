@@ -17,9 +17,9 @@ import numpy as np
 
 from shared.architectures import Architecture, named
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import Effort, take_turns
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes, raised
 from shared.bench.measuring.timing import aligned, stage_dtypes
-from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.peers import pytorch
 from shared.bench.peers.pytorch_device import Way
 from shared.contract import NetworkLike, Stage, load_stage
@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
     @property
     def network(self) -> list[int] | Architecture:
-        """What `Network` takes."""
+        """The network as `Network` takes it: layer sizes, or an architecture."""
         return named(self.model) if self.model else list(self.layer_sizes)
 
     @property
@@ -145,11 +145,11 @@ def step_rows(
         threads = {key: 1 if key in one_thread else effort.most_threads for key in [REFERENCE, *steps]}
         turns = take_turns(calls, able, effort, threads=threads, peak_in=case.dtype, also_on_device=on_device)
         for key in steps:
-            what = "stage 2" if case.model else "its matrix products alone, NumPy a @ b"
+            reference = "stage 2" if case.model else "its matrix products alone, NumPy a @ b"
             compared = turns.columns(
                 key,
                 reference=NUMPY_STAGE if case.model else REFERENCE,
-                label=f"{what}, {case.dtype}",
+                label=f"{reference}, {case.dtype}",
                 opponents={"stage2_numpy": NUMPY_STAGE, "pytorch": PYTORCH},
             )
             yield step_row(case, key, wrong.get(key), compared)
@@ -232,21 +232,21 @@ def _contenders(
     ways: Sequence[Way] | None,
 ) -> dict[Key, Callable[[], float]]:
     """A call for each contender that takes one step and returns the loss before it; each has a network of its own."""
-    found: dict[Key, Callable[[], float]] = {}
+    contenders: dict[Key, Callable[[], float]] = {}
     rate = learning_rate_for(case.network)
     for stage in stages:
         own_x = stage.arrays.asarray(x, case.dtype)
         if gpu.on_gpu(stage) and case.dtype == "float32":
             theirs = gpu.torch_steppers(start_parameters(case.network, case.dtype), x, y, rate, case.model, ways)
-            found |= {(PYTORCH[0], f"{way} {gpu.ON_GPU}"): step for way, step in theirs.items()}
+            contenders |= {(PYTORCH[0], f"{way} {gpu.ON_GPU}"): step for way, step in theirs.items()}
         for rung, step in _rungs(stage, case).items():
             network = gpu.in_precision(stage.network.Network(case.network, dtype=case.dtype), rung)
-            found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(rate), None)
+            contenders[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(rate), None)
     if torch is not None:
         model = pytorch.network(torch, start_parameters(case.network, case.dtype), case.model)
         step = pytorch.stepper(torch, model, rate)
-        found[PYTORCH] = partial(step, torch.from_numpy(x), torch.from_numpy(y))
-    return found
+        contenders[PYTORCH] = partial(step, torch.from_numpy(x), torch.from_numpy(y))
+    return contenders
 
 
 def _rungs(stage: Stage, case: Case) -> dict[str, Callable[..., float]]:

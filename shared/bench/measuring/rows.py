@@ -97,13 +97,13 @@ class BenchRow:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two rows, of two passes or two runs, rows of the same thing."""
+        """The key that two rows of one thing share, in two passes or two runs."""
         what = (self.kind, self.stage, self.variant, self.name, self.part, self.dtype, tuple(self.shape))
         return (*what, self.threads, self.emulated)
 
     @property
     def seconds(self) -> float | None:
-        """The median."""
+        """The median time of a call, in seconds."""
         return self.measurement.median if self.measurement else None
 
     @property
@@ -128,12 +128,12 @@ class BenchRow:
 
     @property
     def share_of_peak(self) -> float | None:
-        """Of what `threads` cores could do at most, in [0, 1] up to the noise of both measurements."""
+        """The share of the most that `threads` cores can do, in [0, 1] up to the noise of both measurements."""
         return self.gflops * 1e9 / self.peak if self.gflops and self.peak else None
 
     @property
     def contender(self) -> str:
-        """Who and how, for people: 'stage 3 packed', 'stage 4 (emulated) fused', 'PyTorch'."""
+        """The contender and its way in words: 'stage 3 packed', 'stage 4 (emulated) fused', 'PyTorch'."""
         return f"{LIBRARIES.get(self.stage) or short_title(self.stage, self.emulated)} {self.variant}".rstrip()
 
     def as_dict(self) -> dict[str, Any]:

@@ -80,16 +80,16 @@ def one_interrupt() -> Iterator[None]:
         return
 
     def first(number: int, frame: FrameType | None) -> None:
-        for each in previous:
-            signal.signal(each, signal.SIG_IGN)
+        for signum in previous:
+            signal.signal(signum, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    watched = [each for each in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(each) != signal.SIG_IGN]
-    previous = {each: signal.getsignal(each) for each in watched}
+    watched = [signum for signum in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(signum) != signal.SIG_IGN]
+    previous = {signum: signal.getsignal(signum) for signum in watched}
     try:
-        for each in watched:
-            signal.signal(each, first)
+        for signum in watched:
+            signal.signal(signum, first)
         yield
     finally:
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)

@@ -82,9 +82,9 @@ def goals(document: Mapping[str, Any]) -> list[Goal]:
     ]
 
 
-def lines(found: Iterable[Goal]) -> Iterator[str]:
+def lines(judged: Iterable[Goal]) -> Iterator[str]:
     """'met      product in float32 at 4,096: 0.93 of cuBLAS, by fitted_tile (goal: 0.92)'."""
-    for each in found:
+    for each in judged:
         verdict = {True: "met", False: "NOT MET", None: "-"}[each.met]
         goal = f" (goal: {each.goal})" if each.goal else ""
         yield f"{verdict:<9}{each.what}: {each.measured}{goal}"

@@ -23,8 +23,8 @@ from shared.bench.kinds.ladders import ladder_rows
 from shared.bench.kinds.steps import Case, step_rows
 from shared.bench.kinds.training import Recipe, training_rows
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, Curve
-from shared.bench.measuring.turns import Effort
 from shared.bench.on_gpu.resident_steps import RESIDENT, resident_rows
 from shared.contract import STAGES, Stage, load_stage
 from shared.data.datasets import DataError, Dataset, limited, load_dataset
@@ -48,7 +48,7 @@ REFERENCE = "cuBLAS"
 
 @dataclass(frozen=True)
 class GpuPlan:
-    """What a part is asked for.
+    """What a part of the report is to measure: its time, its sizes and its data.
 
     seconds: for the part; quick: fewer sizes and rounds; tiny: sizes that the emulator, or a GPU under
     compute-sanitizer, is done with in seconds; data_dir: where the full data sets are, None for the usual places
@@ -87,7 +87,7 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-def attempted(what: str, measure: Callable[[], Iterable[Found | LeftOut]]) -> Iterator[Found | LeftOut]:
+def attempted(group: str, measure: Callable[[], Iterable[Found | LeftOut]]) -> Iterator[Found | LeftOut]:
     """What a group of measurements finds. If it raises, that is what was wrong with it, and the next group goes on."""
     try:
         yield from measure()
@@ -95,7 +95,7 @@ def attempted(what: str, measure: Callable[[], Iterable[Found | LeftOut]]) -> It
         raise
     except Exception as error:
         traceback.print_exc()
-        yield Found(wrong=f"{what}: raised {type(error).__name__}: {error}")
+        yield Found(wrong=f"{group}: raised {type(error).__name__}: {error}")
 
 
 def ladder(plan: GpuPlan) -> Iterator[Found | LeftOut]:
@@ -177,7 +177,7 @@ def steps(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     for i, case in enumerate(cases):
         left = 2 * (len(cases) - i)
 
-        def given(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
+        def steps_of_case(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
             yield from beside_pytorch(list(step_rows([stage], cases=[case], effort=plan.effort(left, 11))))
 
         def resident(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
@@ -185,7 +185,7 @@ def steps(plan: GpuPlan) -> Iterator[Found | LeftOut]:
             count = TINY_STEPS if plan.tiny else None
             yield from beside_pytorch(list(resident_rows([stage], cases=[case], effort=effort, steps=count)))
 
-        yield from attempted(case.name, given)
+        yield from attempted(case.name, steps_of_case)
         yield from attempted(f"{case.name}, {RESIDENT}", resident)
 
 
@@ -254,10 +254,10 @@ def _trained(stage: Stage, data: Dataset, recipe: Recipe) -> Iterator[Found]:
         yield Found(f"{data.name}: {values[-1][2]:.2%} in {duration(before)} of training{said}", summary)
 
 
-def not_timed(what: str, row: BenchRow) -> Found | LeftOut:
+def not_timed(subject: str, row: BenchRow) -> Found | LeftOut:
     """A row without a measurement: wrong, or left out."""
     reason = row.skipped or "no reason was given"
-    return Found(wrong=f"{what}: {reason}") if reason.endswith(NOT_TIMED) else LeftOut(what, reason)
+    return Found(wrong=f"{subject}: {reason}") if reason.endswith(NOT_TIMED) else LeftOut(subject, reason)
 
 
 PARTS = {"ladder": ladder, "launches": launches, "steps": steps, "training": training}

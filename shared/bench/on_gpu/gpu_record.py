@@ -65,13 +65,13 @@ def load(path: Path) -> dict[str, Any]:
 def migrated(document: Mapping[str, Any]) -> dict[str, Any]:
     """A report of version 1 as one of version 2: fields that version 2 lacks are left out, and no number changes."""
 
-    def row(part: str, found: Mapping[str, Any]) -> dict[str, Any]:
-        wanted: tuple[str, ...] = tuple(found)
-        if part == "training" and found["kind"] == "epoch":
+    def row(part: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        wanted: tuple[str, ...] = tuple(values)
+        if part == "training" and values["kind"] == "epoch":
             wanted = EPOCH
-        if part == "ladder" and found["rung"] == "cuBLAS":
+        if part == "ladder" and values["rung"] == "cuBLAS":
             wanted = CUBLAS
-        return {name: found[name] for name in wanted}
+        return {name: values[name] for name in wanted}
 
     parts = {
         name: {**part, "rows": [row(name, each) for each in part["rows"]]} for name, part in document["parts"].items()
@@ -119,7 +119,7 @@ def reference(path: Path = REFERENCE) -> Reference | None:
 HEADS = ("recorded on a GPU", "here", "there", "beside it there")
 
 
-def beside(found: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
+def beside(record: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
     """The rows of a table with the columns HEADS: what the recorded GPU took ("there"), and where `rows` has it what
     the emulator took ("here")."""
     network, batch = (784, 128, 10), 64
@@ -130,29 +130,29 @@ def beside(found: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
         if row.kind == "step" and row.emulated and (row.name, row.dtype) == (name, "float32") and row.seconds
     }
     lines: list[tuple[str, ...]] = []
-    what = f"step of {'-'.join(map(str, network))}, {batch} images"
-    for who, case in (("graph", what), ("resident", "the same, data on the device")):
-        ours, suffix = found.step(network, batch, who), ", resident" if who == "resident" else ""
-        theirs = found.step(network, batch, f"PyTorch graph{suffix}")
+    text = f"step of {'-'.join(map(str, network))}, {batch} images"
+    for who, case in (("graph", text), ("resident", "the same, data on the device")):
+        ours, suffix = record.step(network, batch, who), ", resident" if who == "resident" else ""
+        theirs = record.step(network, batch, f"PyTorch graph{suffix}")
         if ours and theirs:
             here = duration(emulated[who]) if who in emulated else "-"
             lines.append((case, here, duration(ours), f"{duration(theirs)}, PyTorch graph"))
-    plain = [row for row in found.ladder if row["precision"] == "float32" and row["rung"] != "cuBLAS"]
+    plain = [row for row in record.ladder if row["precision"] == "float32" and row["rung"] != "cuBLAS"]
     if plain:
         best = max(plain, key=lambda row: float(row["tflops"]))
-        what = f"product of {best['size']:,}³, {best['rung']}"
-        lines.append((what, "-", f"{three_digits(best['tflops'])} TFLOP/s", f"{best['share_of_cublas']:.0%} of cuBLAS"))
-    for row in found.training:
+        text = f"product of {best['size']:,}³, {best['rung']}"
+        lines.append((text, "-", f"{three_digits(best['tflops'])} TFLOP/s", f"{best['share_of_cublas']:.0%} of cuBLAS"))
+    for row in record.training:
         if row["seconds_to_goal"] is not None:
-            what = f"{row['dataset']}, training until {row['goal']:.0%}"
-            lines.append((what, "-", duration(row["seconds_to_goal"]), f"{row['test_accuracy']:.2%} at the end"))
+            text = f"{row['dataset']}, training until {row['goal']:.0%}"
+            lines.append((text, "-", duration(row["seconds_to_goal"]), f"{row['test_accuracy']:.2%} at the end"))
     return lines
 
 
-def recorded(rows: Sequence[BenchRow], found: Reference) -> Table:
+def recorded(rows: Sequence[BenchRow], record: Reference) -> Table:
     """What a GPU measured, on another machine, beside the emulator's times in `rows`."""
     table = empty_table([(heading, "right" if i else "left") for i, heading in enumerate(HEADS)])
-    for line in beside(found, rows):
+    for line in beside(record, rows):
         table.add_row(*line)
     return table
 
@@ -193,7 +193,7 @@ def extract(record: Path) -> dict[str, Any]:
     return {
         "page": "docs/benchmarks/gpu.md",
         **_measured_by(document, _about(record)),
-        **{name: [{each: row[each] for each in chosen[name]} for row in found] for name, found in wanted.items()},
+        **{name: [{field: row[field] for field in chosen[name]} for row in rows] for name, rows in wanted.items()},
         "forward_pass": _forward_pass(record.parent),
     }
 

@@ -79,14 +79,14 @@ def check(document: Mapping[str, Any], path: str) -> None:
                 rules.append(_EPOCH)
             if name in OF_NETWORKS and row.get("kind") == "step":
                 rules.append(_KNOWN_STEP)
-            if wrong := next((found for rule in rules if (found := fault(row, rule))), None):
+            if wrong := next(filter(None, (fault(row, rule) for rule in rules)), None):
                 raise ValueError(f"{path}: parts.{name}.rows[{at}].{wrong}")
     rows = document["parts"].get("steps", {"rows": []})["rows"]
     if len({tuple(row["network"]) for row in rows}) > MOST_NETWORKS:
         raise ValueError(f"{path}: parts.steps: expected at most {MOST_NETWORKS} networks")
     for name in OF_NETWORKS:
-        found = document["parts"].get(name, {"rows": []})["rows"]
-        if len({row["model"] for row in found if row.get("kind") == "step"}) > MOST_NETWORKS:
+        rows_of_part = document["parts"].get(name, {"rows": []})["rows"]
+        if len({row["model"] for row in rows_of_part if row.get("kind") == "step"}) > MOST_NETWORKS:
             raise ValueError(f"{path}: parts.{name}: expected at most {MOST_NETWORKS} networks")
     if any(not row["network"] for row in rows):
         raise ValueError(f"{path}: parts.steps: expected the sizes of a network, got []")

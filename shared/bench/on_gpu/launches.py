@@ -41,12 +41,12 @@ class Launch(NamedTuple):
 
 @cuda.jit
 def empty() -> None:
-    """Nothing."""
+    """A kernel that does nothing."""
 
 
 @cuda.jit
 def six_scalars(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> None:
-    """Nothing, with six arguments."""
+    """A kernel with six arguments that does nothing."""
 
 
 @cuda.jit
@@ -74,11 +74,11 @@ def launches(samples: int = 25, calls: int = LAUNCHES) -> list[Launch]:
     for _ in range(samples):
         for name, (call, _) in kinds.items():
             taken[name].append(_sample(call, calls))
-    found = []
+    measured = []
     for name, (_, count) in kinds.items():
-        host, done = (summarise(each).of_one(count) for each in zip(*taken[name], strict=True))
-        found.append(Launch(name, host, done))
-    return found
+        host, done = (summarise(seconds).of_one(count) for seconds in zip(*taken[name], strict=True))
+        measured.append(Launch(name, host, done))
+    return measured
 
 
 def _replay(own: list[Any], count: int) -> Callable[[], object]:

@@ -25,8 +25,8 @@ from shared.bench.kinds.steps import (
     step_row,
 )
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import Effort, take_turns
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.peers import pytorch_device
 from shared.contract import Stage
 
@@ -42,7 +42,7 @@ Steps = Callable[[int], float]
 
 
 def steps_in_a_call(batch: int) -> int:
-    """Of batches of so many samples."""
+    """The number of steps in one call, for batches of so many samples."""
     return max(FEWEST, min(MOST, SAMPLES // batch))
 
 

@@ -43,7 +43,7 @@ class Way(NamedTuple):
         return self.what(first)
 
     def what(self, first: str = "") -> str:
-        """The same with another first word."""
+        """The name with `first` in place of its first word: 'eager TF32', 'TF32' where first is empty."""
         return " ".join([first] * bool(first) + ["TF32"] * self.tf32 + ["channels-last"] * self.channels_last)
 
 
@@ -101,7 +101,7 @@ def device_step(
     own = network(torch, parameters, model, way, device)
     loss = compiled(torch, way, pytorch.loss_of(torch, own))
     take = pytorch.descent(loss, sgd(torch, own, learning_rate, way))
-    own_x, own_y = (torch.from_numpy(np.array(each)).to(device) for each in (x, y))
+    own_x, own_y = (torch.from_numpy(np.array(array)).to(device) for array in (x, y))
 
     step = in_precision(torch, way, lambda: take(own_x, own_y))
     ready = captured(torch, step, [*own.parameters(), *own.buffers()]) if way.graph else step
@@ -160,8 +160,8 @@ def convolution(
     arrays: x, weights, bias and dL/doutput. Backward gives dL/dx, dL/dweights and dL/dbias, as autograd asks cuDNN.
     """
     layout = torch.channels_last if way.channels_last else torch.contiguous_format
-    x, weights, bias, grad = (torch.from_numpy(np.array(each)).to(device) for each in arrays)
-    x, weights, grad = (each.contiguous(memory_format=layout) for each in (x, weights, grad))
+    x, weights, bias, grad = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
+    x, weights, grad = (tensor.contiguous(memory_format=layout) for tensor in (x, weights, grad))
     backward = partial(torch.ops.aten.convolution_backward, grad, x, weights, [len(bias)], stride, padding)
 
     @torch.inference_mode()
@@ -251,7 +251,7 @@ def resident_steps(
     settle(torch, False)
     model = pytorch.network(torch, parameters).to(device)
     loss_of_batch = pytorch.loss_of(torch, model)
-    own_images, own_labels = (torch.from_numpy(each).to(device) for each in (images, labels))
+    own_images, own_labels = (torch.from_numpy(array).to(device) for array in (images, labels))
     order, offsets = (torch.arange(count, device=device) for count in (len(images), batch))
     position, total = torch.zeros(1, dtype=torch.int64, device=device), torch.zeros((), device=device)
 

@@ -73,7 +73,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """What became of one row.
+    """The change of one row between two runs.
 
     time: seconds, with the quartiles' noise. ratio: time as a multiple of `reference`, with the passes' noise.
     memory: bytes. Each None where one of the two rows has none.
@@ -229,11 +229,11 @@ def _entry(each: Difference) -> dict[str, Any]:
     }
 
 
-def number_text(each: Difference, value: float, times: str) -> str:
+def number_text(difference: Difference, value: float, times: str) -> str:
     """One of the two numbers that are shown: a multiple of the reference, a time, or bytes. times: behind a multiple"""
-    if each.basis == "ratio":
+    if difference.basis == "ratio":
         return f"{three_digits(value)}{times}"
-    return duration(value) if each.shown == each.time else size_of(value)
+    return duration(value) if difference.shown == difference.time else size_of(value)
 
 
 def noise_of(change: Change | None, gap: str = " ") -> str:

@@ -107,8 +107,8 @@ def results_of(document: Mapping[str, Any], path: str) -> Results:
     if wrong := fault(document):
         raise ValueError(f"{path}: {wrong}")
     return Results(
-        rows=[row_of(each, f"{path}: rows[{at}]") for at, each in enumerate(document["rows"])],
-        curves=[_curve(each, f"{path}: curves[{at}]") for at, each in enumerate(document["curves"])],
+        rows=[row_of(row, f"{path}: rows[{at}]") for at, row in enumerate(document["rows"])],
+        curves=[_curve(curve, f"{path}: curves[{at}]") for at, curve in enumerate(document["curves"])],
         environment=document["environment"],
         complete=document["complete"],
         quick=document["quick"],

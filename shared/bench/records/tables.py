@@ -82,8 +82,8 @@ def _grids(
     mine = [row for row in rows if row.kind == kind]
 
     def group(row: BenchRow) -> str:
-        what = "" if not by_name else f", {' by '.join(map(str, row.shape))}" if kind == "op" else f", {row.name}"
-        return f"{title}{what}, {row.dtype}"
+        suffix = "" if not by_name else f", {' by '.join(map(str, row.shape))}" if kind == "op" else f", {row.name}"
+        return f"{title}{suffix}, {row.dtype}"
 
     for heading in dict.fromkeys(map(group, mine)):
         here = [row for row in mine if group(row) == heading]

@@ -30,9 +30,9 @@ from shared.bench.kinds import (
     training,
 )
 from shared.bench.measuring import gpu
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import DTYPES
-from shared.bench.measuring.turns import Effort
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split, load_dataset
 

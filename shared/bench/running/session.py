@@ -34,7 +34,7 @@ class Watcher:
         """A job of pass `number` is about to start."""
 
     def found(self, thing: BenchRow | Curve) -> None:
-        """Something was measured."""
+        """A row or a curve was measured."""
 
     def finish(self, job: Job) -> None:
         """The job is done."""

@@ -42,7 +42,7 @@ def luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """From 1, the same colour, to 21, black on white."""
+    """The contrast of two colours: from 1, the same colour, to 21, black on white."""
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -117,7 +117,7 @@ def pale(who: str) -> str:
 
 
 def shade(share: float) -> str:
-    """From paper at 0 to VERMILION at 1, in SHADES steps."""
+    """A shade between paper at 0 and VERMILION at 1, in SHADES steps."""
     step = round(share * SHADES)
     return PAPER if step == 0 else VERMILION if step == SHADES else PALETTE[f"shade-{step}"][0]
 

@@ -46,7 +46,7 @@ def save(figure: Figure, stem: Path, *, dark: bool = False) -> list[Path]:
 
 
 def saved(chart: Chart, stem: Path, *, dark: bool = False) -> list[Path]:
-    """The same for a chart; no paths, and a sentence on standard error, where it cannot be drawn or written."""
+    """Save a chart and return its paths. If that fails: no paths, and a sentence on standard error."""
     return attempt(f"the figure {chart.name} was not drawn", lambda: save(chart.figure, stem, dark=dark)) or []
 
 

@@ -57,12 +57,12 @@ def with_palettes(svg: str) -> str:
     names = {light.lower(): name for name, (light, _) in reversed(list(PALETTE.items()))}
     used: set[str] = set()
 
-    def variable(found: re.Match[str]) -> str:
-        kind, colour = found.groups()
+    def variable(match: re.Match[str]) -> str:
+        kind, colour = match.groups()
         if colour not in names:
-            return found[0]
+            return match[0]
         used.add(names[colour])
-        return f"{found[0]}; {kind}: var(--{names[colour]})"
+        return f"{match[0]}; {kind}: var(--{names[colour]})"
 
     told = _COLOUR.sub(variable, _ATTRIBUTE.sub(r'style="fill: \1"', svg))
     sheet = palettes("svg", {name: both for name, both in PALETTE.items() if name in used})
@@ -117,9 +117,9 @@ def _attributes(element: ElementTree.Element, used: set[str], short: dict[str, s
     def new(own: str) -> str:
         return short.setdefault(own, f"{prefix}-{len(short):x}")
 
-    given = dict(element.attrib)
+    attributes = dict(element.attrib)
     element.attrib.clear()
-    for name, value in given.items():
+    for name, value in attributes.items():
         if name == "id":
             if value in used:
                 element.set("id", new(value))
@@ -134,12 +134,12 @@ def _attributes(element: ElementTree.Element, used: set[str], short: dict[str, s
                 element.set("x", x)
         elif name == "transform":
             # A glyph's scale is about 0.01: it needs more digits than where it stands.
-            element.set(name, _NUMBER.sub(lambda found: _rounded(found[0], 4), value))
+            element.set(name, _NUMBER.sub(lambda match: _rounded(match[0], 4), value))
         elif name in ("x", "y", "width", "height"):
-            element.set(name, _NUMBER.sub(lambda found: _rounded(found[0], 2), value))
+            element.set(name, _NUMBER.sub(lambda match: _rounded(match[0], 2), value))
         else:
             value = value.replace(": ", ":").replace("; ", ";") if name == "style" else value
-            element.set(name, re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{new(found[1])})", value))
+            element.set(name, re.sub(r"url\(#([^)]+)\)", lambda match: f"url(#{new(match[1])})", value))
 
 
 def _path(data: str) -> str:

@@ -46,7 +46,7 @@ def drawing(
     image = f"{_article(names[label])} {names[label]}"
     verdict = f"recognises {image}" if said == label else f"takes {image} for {_article(names[said])} {names[said]}"
     title = f"How {network} {verdict}, layer by layer"
-    rows = [each.output if each.output.ndim == 1 else _chosen(each.output) for each in layers[:-1]]
+    rows = [layer.output if layer.output.ndim == 1 else _chosen(layer.output) for layer in layers[:-1]]
     height = (
         sum(TEXT + (SIDE * min(1.0, row.shape[1] / row.shape[2]) if row.ndim == 3 else 0.16) for row in rows)
         + TEXT
@@ -74,7 +74,7 @@ def drawing(
         figure,
         title,
         f"One test image, {names[label]}, on its way through {plural(len(layers) - 1, 'layer')} of {network}: "
-        + "; ".join(f"{each.words}, {each.output.shape[0]} channels" for each in layers if each.output.ndim == 3)
+        + "; ".join(f"{layer.words}, {layer.output.shape[0]} channels" for layer in layers if layer.output.ndim == 3)
         + f". The network says {names[said]} with {percent(min(belief[said], 0.999))}."
         + (f" Nothing passes {', '.join(dead)}." if dead else ""),
         "Every picture is one channel: dark is large, white is 0; where a layer has negative numbers, orange is above "

@@ -45,8 +45,8 @@ def training_curves(results: Results, *, emulated: bool = True, agree: bool | No
     some = curves[0]
     said = listed(
         [
-            f"{who.title(each.stage, emulated=each.emulated)} {each.loss[-1]:.3f} and {percent(each.accuracy[-1])}"
-            for each in curves
+            f"{who.title(curve.stage, emulated=curve.emulated)} {curve.loss[-1]:.3f} and {percent(curve.accuracy[-1])}"
+            for curve in curves
         ]
     )
     return Chart(

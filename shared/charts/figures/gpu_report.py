@@ -55,8 +55,8 @@ def draw(document: Row, out: Path) -> list[dict[str, str]]:
         if rows.get("steps"):
             charts.append(steps(rows["steps"], footer))
         known = [[row for row in rows.get(name, []) if row["kind"] == "step"] for name in OF_NETWORKS]
-        if found := next((each for each in known if each), None):
-            charts.append(known_networks(found, footer))
+        if step_rows := next((measured for measured in known if measured), None):
+            charts.append(known_networks(step_rows, footer))
         if rows.get("launches"):
             charts.append(launches(rows["launches"], footer))
     if epochs := rows.get("training"):

@@ -84,31 +84,31 @@ class Findings:
         return int(np.trace(self.confusion))
 
 
-def first_layer(found: Findings) -> Chart:
+def first_layer(findings: Findings) -> Chart:
     """The weights of the first layer, an image for each of the MOST_UNITS largest units; dead ones are framed."""
-    units = len(found.unit_images)
-    chosen = np.sort(np.argsort(-found.unit_sizes, kind="stable")[:MOST_UNITS])
-    dead = set(np.flatnonzero(found.activity[0] == 0).tolist()) if found.activity else set()
-    dead = dead if not found.activity or len(found.activity[0]) == units else set()
-    filters = found.what == "filter"
-    classes = not filters and found.network.count("-") == 1  # 784-10: the first layer is the last one
-    what, plural = ("class", "classes") if classes else (found.what, f"{found.what}s")
+    units = len(findings.unit_images)
+    chosen = np.sort(np.argsort(-findings.unit_sizes, kind="stable")[:MOST_UNITS])
+    dead = set(np.flatnonzero(findings.activity[0] == 0).tolist()) if findings.activity else set()
+    dead = dead if not findings.activity or len(findings.activity[0]) == units else set()
+    filters = findings.what == "filter"
+    classes = not filters and findings.network.count("-") == 1  # 784-10: the first layer is the last one
+    noun, plural = ("class", "classes") if classes else (findings.what, f"{findings.what}s")
     number = len(dead & set(chosen.tolist()))
     some = "all" if len(chosen) == units else f"{len(chosen)} of {units}"
     where = "" if classes else " of the first layer"
-    title = f"What each {what} looks for: the weights of {some} {plural}{where}"
+    title = f"What each {noun} looks for: the weights of {some} {plural}{where}"
     title += ", the dead ones framed" if number > 1 else ", a dead one framed" if number else ""
     columns = min(8, len(chosen))
     rows = -(-len(chosen) // columns)
-    height, width = found.unit_images.shape[1:]
+    height, width = findings.unit_images.shape[1:]
     gap = max(2, height // 12)
     mosaic = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap), np.nan)
     with house_style():
-        figure = new_figure(title, _footer(found), height=1.15 + 4.9 * mosaic.shape[0] / mosaic.shape[1])
+        figure = new_figure(title, _footer(findings), height=1.15 + 4.9 * mosaic.shape[0] / mosaic.shape[1])
         axes = figure.subplots()
         for place, unit in enumerate(chosen):
             y, x = place // columns * (height + gap), place % columns * (width + gap)
-            mosaic[y : y + height, x : x + width] = found.unit_images[unit]
+            mosaic[y : y + height, x : x + width] = findings.unit_images[unit]
             if filters:
                 edge = (x - 0.5, y - 0.5), width, height
                 axes.add_patch(Rectangle(*edge, fill=False, edgecolor=RULE, linewidth=0.8, clip_on=False))
@@ -126,7 +126,7 @@ def first_layer(found: Findings) -> Chart:
         "first_layer_weights",
         figure,
         title,
-        f"The weights of {len(chosen)} of the {units} {plural}{where} of {found.network} as images of "
+        f"The weights of {len(chosen)} of the {units} {plural}{where} of {findings.network} as images of "
         f"{height} by {width} pixels.{framed}",
         ("Each image is one filter, which is laid on every place of an image. " if filters else _COLUMN)
         + "Each has a colour scale of its own, symmetric about 0."
@@ -135,15 +135,15 @@ def first_layer(found: Findings) -> Chart:
     )
 
 
-def confusion(found: Findings) -> Chart:
+def confusion(findings: Findings) -> Chart:
     """The confusion matrix with its counts, mistakes coloured by how many there are."""
-    counts, names = found.confusion, list(found.names)
+    counts, names = findings.confusion, list(findings.names)
     classes = len(names)
     errors = counts - np.diag(np.diag(counts))
     title = _confusion_headline(errors, names)
     long = max(map(len, names)) > 2
     with house_style():
-        figure = new_figure(title, _footer(found), height=4.8 + 0.5 * long)
+        figure = new_figure(title, _footer(findings), height=4.8 + 0.5 * long)
         axes = figure.subplots()
         top = max(int(errors.max()), 1)
         for (row, column), number in np.ndenumerate(counts):
@@ -174,26 +174,26 @@ def confusion(found: Findings) -> Chart:
         "confusion",
         figure,
         title,
-        f"Of {found.tested:,} test images {found.right:,} are classified rightly. "
+        f"Of {findings.tested:,} test images {findings.right:,} are classified rightly. "
         + (f"Most often confused: {listed(worst)}." if worst else "None is confused with another."),
         "A row is what the images are, a column what the network says: the diagonal, in grey, is right, everything "
         "else a mistake. At the right the share of each row that is right.",
     )
 
 
-def most_wrong(found: Findings) -> Chart | None:
+def most_wrong(findings: Findings) -> Chart | None:
     """The mistakes with the highest confidence; below each, how every pixel pulls. None if there are no mistakes."""
-    shown = len(found.wrong)
+    shown = len(findings.wrong)
     if not shown:
         return None
     columns = min(4, shown)
     rows = -(-shown // columns)
     title = (
-        f"Sure and wrong: {found.names[found.labels[0]]} taken for {found.names[found.predictions[0]]} "
-        f"with {_belief(found.confidence[0])}"
+        f"Sure and wrong: {findings.names[findings.labels[0]]} taken for {findings.names[findings.predictions[0]]} "
+        f"with {_belief(findings.confidence[0])}"
     )
     with house_style():
-        figure = new_figure(title, _footer(found), height=0.85 + 2.75 * rows)
+        figure = new_figure(title, _footer(findings), height=0.85 + 2.75 * rows)
         grid_of_axes = figure.subplots(2 * rows, columns, squeeze=False)
         for axes in grid_of_axes.flat:
             axes.set_visible(False)
@@ -202,47 +202,49 @@ def most_wrong(found: Findings) -> Chart | None:
             for axes in (digit, pulled):
                 axes.set_visible(True)
                 bare(axes)
-            drawn = digit.imshow(found.images[i], INKS, vmin=0, vmax=1, interpolation="nearest")
-            if found.images.ndim == 3:  # ink is as dark as the text around it, but a colour is what it is
+            drawn = digit.imshow(findings.images[i], INKS, vmin=0, vmax=1, interpolation="nearest")
+            if findings.images.ndim == 3:  # ink is as dark as the text around it, but a colour is what it is
                 drawn.set_gid(f"{INK_IMAGE}-{i}")
-            label, predicted = found.names[found.labels[i]], found.names[found.predictions[i]]
-            digit.set_title(f"{label} as {predicted}\n{_belief(found.confidence[i])}", fontsize=SMALL, loc="left")
-            largest = FULL_COLOUR * float(np.abs(found.pull[i]).max()) or 1.0
-            pulled.imshow(found.pull[i], SIGNED, vmin=-largest, vmax=largest, interpolation="nearest")
-            grey = found.images[i] if found.images.ndim == 3 else found.images[i].mean(axis=2)
+            label, predicted = findings.names[findings.labels[i]], findings.names[findings.predictions[i]]
+            digit.set_title(f"{label} as {predicted}\n{_belief(findings.confidence[i])}", fontsize=SMALL, loc="left")
+            largest = FULL_COLOUR * float(np.abs(findings.pull[i]).max()) or 1.0
+            pulled.imshow(findings.pull[i], SIGNED, vmin=-largest, vmax=largest, interpolation="nearest")
+            grey = findings.images[i] if findings.images.ndim == 3 else findings.images[i].mean(axis=2)
             middle = (grey.min() + grey.max()) / 2
             if grey.max() - grey.min() > 0.1:  # less is noise, and has no outline
                 pulled.contour(grey, levels=[middle], colors=[INK], linewidths=0.6)
-    told = [
-        f"a {found.names[label]} taken for a {found.names[predicted]} with {_belief(belief)}"
-        for label, predicted, belief in zip(found.labels[:3], found.predictions[:3], found.confidence[:3], strict=True)
+    mistakes = [
+        f"a {findings.names[label]} taken for a {findings.names[predicted]} with {_belief(belief)}"
+        for label, predicted, belief in zip(
+            findings.labels[:3], findings.predictions[:3], findings.confidence[:3], strict=True
+        )
     ]
     return Chart(
         "most_wrong",
         figure,
         title,
-        f"The {shown} test images of {found.dataset} that {found.network} is most confidently wrong about, the surest "
-        f"first: {listed(told)}{' and so on' if shown > len(told) else ''}.",
+        f"The {shown} test images of {findings.dataset} that {findings.network} is most confidently wrong about, the "
+        f"surest first: {listed(mistakes)}{' and so on' if shown > len(mistakes) else ''}.",
         "Above, the image; below, what a little more ink in each pixel would do: towards the wrong answer (orange) or "
         "back to the right one (blue). It is the gradient of the wrong class's score minus that of the right one's. "
-        f"The outline is the image's.{_no_belief(found)}",
+        f"The outline is the image's.{_no_belief(findings)}",
     )
 
 
-def activity(found: Findings) -> Chart | None:
+def activity(findings: Findings) -> Chart | None:
     """How often each hidden unit is not 0, the rarest first; dead ones lie on the axis. None where no 0 is exact."""
-    if not found.activity:
+    if not findings.activity:
         return None
-    dead = [int(np.sum(each == 0)) for each in found.activity]
-    units = [len(each) for each in found.activity]
+    dead = [int(np.sum(shares == 0)) for shares in findings.activity]
+    units = [len(shares) for shares in findings.activity]
     if sum(dead):
         title = f"{sum(dead)} of {sum(units)} hidden units never {'says' if sum(dead) == 1 else 'say'} anything"
     else:
         title = f"All {sum(units)} hidden units say something to some image: none is dead"
     with house_style():
-        figure = new_figure(title, _footer(found), height=3.6)
+        figure = new_figure(title, _footer(findings), height=3.6)
         axes = figure.subplots()
-        for i, shares in enumerate(found.activity):
+        for i, shares in enumerate(findings.activity):
             colour, dashes = LAYERS[i % len(LAYERS)]
             across = 100 * (np.arange(len(shares)) + 0.5) / len(shares)
             label = f"layer {i + 1}: {dead[i]} of {units[i]} dead"
@@ -252,20 +254,20 @@ def activity(found: Findings) -> Chart | None:
         axes.set(xlabel="units of the layer, rarest first (%)")
         axes.set(ylabel="test images for which it is not 0 (%)")
         axes.legend(loc="best")  # a convolution's curve often runs along the top
-    told = [f"in layer {i + 1} {dead[i]} of {units[i]}" for i in range(len(units))]
+    counts = [f"in layer {i + 1} {dead[i]} of {units[i]}" for i in range(len(units))]
     return Chart(
         "activity",
         figure,
         title,
-        f"Dead units of {found.network} on {found.tested:,} test images: {listed(told)}.",
+        f"Dead units of {findings.network} on {findings.tested:,} test images: {listed(counts)}.",
         "Each dot is a unit. One at 0 % is dead: its ReLU is 0 for every image, so that no gradient reaches it. One at "
         "100 % never bends: for these images it might as well have no activation.",
     )
 
 
-def learning(found: Findings) -> Chart | None:
+def learning(findings: Findings) -> Chart | None:
     """Loss and accuracy after each epoch on all data there is a number for. None where no epoch was finished."""
-    records = found.records
+    records = findings.records
     if not records:
         return None
     last = records[-1]
@@ -273,12 +275,12 @@ def learning(found: Findings) -> Chart | None:
     epochs = plural(len(records), "epoch")
     title = f"{percent(known)} right after {epochs}" if known is not None else f"The loss over {epochs}"
     with house_style():
-        figure = new_figure(title, _footer(found), height=3.6)
+        figure = new_figure(title, _footer(findings), height=3.6)
         left, right = figure.subplots(1, 2)
         for part, (colour, marker, dashes) in PARTS.items():
             style = {"color": colour, "marker": marker, "linestyle": dashes, "markersize": 4, "label": part}
-            for axes, what, scale in ((left, "loss", 1), (right, "accuracy", 100)):
-                points = [(r.epoch, scale * getattr(r, f"{part}_{what}")) for r in records if _has(r, part, what)]
+            for axes, measure, scale in ((left, "loss", 1), (right, "accuracy", 100)):
+                points = [(r.epoch, scale * getattr(r, f"{part}_{measure}")) for r in records if _has(r, part, measure)]
                 if points:
                     axes.plot(*zip(*points, strict=True), **style)
         left.set(title="Loss", xlabel="epoch", ylabel="mean over the images")
@@ -294,18 +296,18 @@ def learning(found: Findings) -> Chart | None:
         "learning_curves",
         figure,
         title,
-        f"Loss and accuracy of {found.network} on {found.dataset} over {epochs}: training loss {last.train_loss:.3f} "
-        f"at the end.{least}",
+        f"Loss and accuracy of {findings.network} on {findings.dataset} over {epochs}: training loss "
+        f"{last.train_loss:.3f} at the end.{least}",
         "The training loss is the mean over the epoch, while the network is still changing; the others are measured "
         f"at its end. Where training and test curves part, the network learns its images by heart.{least}",
     )
 
 
-def layers(found: Findings) -> Chart | None:
+def layers(findings: Findings) -> Chart | None:
     """What each layer makes of one image. None for a stack of dense layers."""
-    if not found.maps:
+    if not findings.maps:
         return None
-    return activation_maps.drawing(found.maps, found.network, found.names, *found.mapped, _footer(found))
+    return activation_maps.drawing(findings.maps, findings.network, findings.names, *findings.mapped, _footer(findings))
 
 
 FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (
@@ -318,15 +320,15 @@ FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (
 )
 
 
-def charts(found: Findings) -> list[Chart]:
+def charts(findings: Findings) -> list[Chart]:
     """Every figure that there is to draw. A figure that cannot be drawn costs a sentence."""
-    drawn = [attempt(f"the figure {figure.__name__} was not drawn", partial(figure, found)) for figure in FIGURES]
+    drawn = [attempt(f"the figure {figure.__name__} was not drawn", partial(figure, findings)) for figure in FIGURES]
     return [chart for chart in drawn if chart]
 
 
-def save_all(found: Findings, folder: Path) -> list[Path]:
+def save_all(findings: Findings, folder: Path) -> list[Path]:
     """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths."""
-    return [path for chart in charts(found) for path in saved(chart, folder / chart.name, dark=True)]
+    return [path for chart in charts(findings) for path in saved(chart, folder / chart.name, dark=True)]
 
 
 def confused(counts: np.ndarray, most: int) -> list[tuple[int, int, int]]:

@@ -157,7 +157,7 @@ def _groups(results: Results) -> dict[str, list[Line]]:
             continue
         product = f"{size:,} by {size:,}"
         speeds = {dtype: library_speeds(results, mine, dtype) for dtype in {row.dtype for row in mine}}
-        best = {dtype: max(found.values()) for dtype, found in speeds.items()}
+        best = {dtype: max(by_library.values()) for dtype, by_library in speeds.items()}
         for stage in who.ordered(row.stage for row in mine):
             own = [row for row in mine if row.stage == stage]
             groups[f"{who.title(stage)}, {product}"] = [
@@ -166,7 +166,7 @@ def _groups(results: Results) -> dict[str, list[Line]]:
             ]
         libraries = [
             _line(library, NAMES[library], {dtype: of[library] for dtype, of in speeds.items() if library in of}, best)
-            for library in who.ordered(library for found in speeds.values() for library in found)
+            for library in who.ordered(library for by_library in speeds.values() for library in by_library)
         ]
         if gpu:
             groups[next(reversed(groups))] += libraries

@@ -34,7 +34,7 @@ def ladder_sizes(results: Results, *, emulated: bool = False) -> Chart | None:
         return None
     steepest = max(
         ((_growth(mine, rung), stage, rung) for stage, mine in panels.items() for rung in _rungs(mine)),
-        key=lambda found: found[0][0],
+        key=lambda candidate: candidate[0][0],
     )
     (factor, small, large), stage, rung = steepest
     title = f"Larger matrices: {rung} ({who.name(stage)}) is {as_fast(factor)} at {large:,} as at {small:,}"

@@ -18,8 +18,8 @@ from shared.charts.drawing.style import WIDTH, Chart, house_style, new_figure
 from shared.charts.drawing.words import NO_BREAK, capital, duration, plural, share
 from shared.contract import STAGE_TITLES
 from shared.machine.environment import describe
-from shared.profile.found import Profile, Timed
 from shared.profile.operations import BACKWARD, BOTH, FORWARD, UPDATE
+from shared.profile.step_profile import Profile, Timed
 
 WAYS: dict[str, tuple[str, str | None, str]] = {
     FORWARD: (SKY, None, "forward"),

@@ -43,7 +43,7 @@ def roofline(results: Results, *, emulated: bool = False) -> Chart | None:
     emulated is drawn, whatever `emulated` says.
     """
     del emulated
-    panels = {gpu: found for gpu in (False, True) if (found := _panel(results, gpu=gpu))}
+    panels = {gpu: panel for gpu in (False, True) if (panel := _panel(results, gpu=gpu))}
     if not panels:
         return None
     peaks = {gpu: roofs.peak for gpu, (roofs, _) in panels.items()}
@@ -154,7 +154,7 @@ def _name_bandwidths(axes: Axes, roofs: Roofs, low: float) -> None:
     """Each slanted roof's bandwidth and working set, along the line at its lower end."""
     start, lift = (low * 1.15, 1.15)
     before, below = math.inf, False
-    for size, speed in sorted(roofs.bandwidths.items(), key=lambda each: -each[1]):
+    for size, speed in sorted(roofs.bandwidths.items(), key=lambda roof: -roof[1]):
         # Between two roofs that nearly touch is no room for text: the lower one's stands below it.
         below = speed * TOUCHING > before and not below
         before = speed

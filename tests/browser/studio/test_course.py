@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.course.learner.finding import DEFAULT
+from groundup.course.learner.learners_folder import DEFAULT
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways

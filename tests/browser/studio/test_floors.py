@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundup.studio.floors.recorded import told
+from groundup.studio.floors.recorded_speeds import recorded_times
 from shared.contract import STAGES
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
 
@@ -22,7 +22,7 @@ def test_a_room_is_chosen_with_the_keyboard_and_its_speeds_are_the_recorded_ones
     assert [row.locator(".cell").nth(at).get_attribute("data-floor") for at in range(len(shown))] == list(shown)
     for stage in shown:
         cell = row.locator(f".cell[data-floor={stage}]")
-        for text in told(stage, "op", "identity", "forward"):
+        for text in recorded_times(stage, "op", "identity", "forward"):
             assert text in cell.inner_text()
     assert not scrolls_sideways(page)
     assert contrast_failures(page) == []

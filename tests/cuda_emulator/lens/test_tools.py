@@ -18,8 +18,8 @@ from numba import float32, types
 
 from cuda_emulator import cuda
 from cuda_emulator.inspection import LIMITS, catch, occupancy
+from cuda_emulator.lens.arguments_from_text import arguments_from, value_from
 from cuda_emulator.lens.devices import DEVICES, LAUNCH, device
-from cuda_emulator.lens.given import arguments_from, value_from
 from cuda_emulator.lens.profile import LineOperations, Roofline
 from cuda_emulator.lens.roofline import compulsory_bytes, estimate
 from cuda_emulator.lens.static import static

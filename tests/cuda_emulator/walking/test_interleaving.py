@@ -7,7 +7,7 @@ import pytest
 
 from cuda_emulator import cuda
 from cuda_emulator.walking.interleaving import NoRace, Race, find_race
-from cuda_emulator.walking.launched import Launched
+from cuda_emulator.walking.walked_launch import Launched
 
 SIDE = 8
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cuda_emulator import cuda
-from cuda_emulator.walking.launched import Launched
 from cuda_emulator.walking.walk import Block, walk_block
+from cuda_emulator.walking.walked_launch import Launched
 from tests.cuda_emulator.emulator_kernels import all_examples
 from tests.cuda_emulator.emulator_kernels.example import check
 from tests.wide import widened

@@ -12,9 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 from groundup import check as checking
-from groundup.as_it_goes import as_it_goes
 from groundup.commands.check import check
-from groundup.compiling.beforehand import Kernel, Prepared
+from groundup.compiling.precompile import Kernel, Prepared
+from groundup.progress_lines import as_it_goes
 from shared import contract
 from shared.checks.equivalence import LEVELS, check_stage
 from shared.checks.gradients import COUNT, NETWORKS
@@ -63,8 +63,8 @@ def test_on_a_gpu_the_kernels_are_compiled_side_by_side_before_the_first_compari
         asked.append(given)
         return Prepared(1, (), 2.0)
 
-    monkeypatch.setattr("groundup.compiling.beforehand.of_check", of_check)
-    monkeypatch.setattr("groundup.compiling.beforehand.prepare", prepare)
+    monkeypatch.setattr("groundup.compiling.precompile.of_check", of_check)
+    monkeypatch.setattr("groundup.compiling.precompile.prepare", prepare)
     result = run("2", "--dtype", "float64")
     assert result.exit_code == 0
     assert asked == [(["stage2_numpy"], "float64"), kernels]

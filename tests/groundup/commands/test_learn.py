@@ -10,7 +10,7 @@ from groundup.cli import main
 from groundup.course.judging.judge import run_limited
 from groundup.course.judging.surroundings import variables
 from groundup.course.judging.verdict import Verdict
-from groundup.course.learner.finding import locate
+from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task, course

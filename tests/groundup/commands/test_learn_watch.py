@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from groundup.commands.learn_watch import editor_command, progress
-from groundup.course.learner.finding import locate
+from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from shared.machine import processes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.course.learner.finding import locate
+from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from groundup.course.rules import watching

@@ -52,7 +52,7 @@ def pretend_gpu(multiprocessors: int) -> None:
     device.COOPERATIVE_LAUNCH = 1  # type: ignore[attr-defined]
     children = importlib.import_module("shared.bench.measuring.children")
     children.ask = no_child
-    turns = importlib.import_module("shared.bench.measuring.turns")
+    turns = importlib.import_module("shared.bench.measuring.compared_candidates")
     turns.CallLimit.reason = lambda *arguments: None  # or a busy machine would leave out what a GPU does in no time
     persistent = importlib.import_module("stage4_numba_cuda.plans.persistent")
     persistent.together = lambda *arguments: multiprocessors

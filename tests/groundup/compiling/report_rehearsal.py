@@ -59,15 +59,15 @@ def main() -> None:
 
 def correctness() -> Iterable[Any]:
     """The part of that name."""
-    from groundup.gpu_report import parts
+    from groundup.gpu_report import report_parts
     from groundup.gpu_report.part import Part
     from shared.bench.on_gpu.gpu_plan import GpuPlan
     from shared.contract import load_stage
 
-    stages: Any = parts
+    stages: Any = report_parts
     stages.load_stage = lambda name: load_stage(name if name.startswith("stage4") else REFERENCE)
     part = Part(GpuPlan(ENOUGH))
-    parts.correctness(part)
+    report_parts.correctness(part)
     return part.rows
 
 

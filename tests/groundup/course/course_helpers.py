@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from groundup.course.learner import record
-from groundup.course.learner.finding import opened, start
 from groundup.course.learner.functions import replaced
+from groundup.course.learner.learners_folder import opened, start
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course

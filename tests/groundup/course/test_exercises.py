@@ -10,8 +10,8 @@ import pytest
 from groundup.course import grading
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
-from groundup.course.learner.finding import start
 from groundup.course.learner.functions import dedented, find, function_text, is_c, replaced
+from groundup.course.learner.learners_folder import start
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course

@@ -7,8 +7,8 @@ import pytest
 
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
-from groundup.course.learner.finding import start
 from groundup.course.learner.functions import replaced
+from groundup.course.learner.learners_folder import start
 from groundup.course.learner.project_files import solution
 from groundup.course.manifest import course
 from shared.contract import STAGES

@@ -8,7 +8,7 @@ from typing import Any
 from groundup.course import assembly
 from groundup.course.judging import judge, memory_limit
 from groundup.course.judging.verdict import CRASHES, verdict_of
-from groundup.course.learner.finding import start
+from groundup.course.learner.learners_folder import start
 from groundup.course.manifest import course
 from tests.groundup.course.course_helpers import new_folder, write
 

@@ -7,7 +7,7 @@ import pytest
 
 from groundup.gpu_report import fastest_pytorch
 from groundup.gpu_report.part import BACKEND, Part
-from groundup.gpu_report.parts import PARTS
+from groundup.gpu_report.report_parts import PARTS
 from shared.bench.measuring import gpu
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise

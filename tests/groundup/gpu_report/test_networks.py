@@ -4,7 +4,7 @@ import pytest
 
 from groundup.gpu_report import networks
 from groundup.gpu_report.part import BACKEND, Part
-from groundup.gpu_report.parts import PARTS
+from groundup.gpu_report.report_parts import PARTS
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
 from shared.bench.on_gpu import gpu_plan

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from groundup.compiling import beforehand
+from groundup.compiling import precompile
 from groundup.gpu_report import document as gpu_document
 from groundup.gpu_report import report
 from groundup.gpu_report.document import JSON_NAME
 from groundup.gpu_report.part import BACKEND
-from groundup.gpu_report.parts import PARTS
+from groundup.gpu_report.report_parts import PARTS
 from shared.machine.processes import Finished
 from shared.training.run_lock import LOCK, RunLock
 
@@ -83,7 +83,7 @@ def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
     assert [each[0] for each in asked] == ["device", "compile", "steps", "training", "suite"]
     assert asked[1][asked[1].index("--only") + 1] == "steps,training,suite"
     assert report._parts("launches,suite") == ["device", "launches", "suite"]  # nothing of a catalogue
-    assert set(report.COMPILED) == set(beforehand.OF_THE_REPORT)
+    assert set(report.COMPILED) == set(precompile.OF_THE_REPORT)
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "nan"])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from groundup.studio.app import Studio
-from groundup.studio.benchmarks.shelf import NAMES
+from groundup.studio.benchmarks.recorded_results import NAMES
 from groundup.studio.runs.folders import FILES
 from tests.studio_server import running
 

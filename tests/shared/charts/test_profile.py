@@ -12,8 +12,8 @@ from shared.bench.measuring.timing import summarise
 from shared.charts.drawing.save import save
 from shared.charts.figures.profile import profile_chart
 from shared.machine.environment import environment
-from shared.profile.found import Bound, Noted, Profile, Timed
 from shared.profile.operations import BACKWARD, BOTH, FORWARD, UPDATE, Operation, plain
+from shared.profile.step_profile import Bound, Noted, Profile, Timed
 from tests.shared.charts import chart_checks
 
 FUSED = [

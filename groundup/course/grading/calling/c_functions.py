@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, and_then
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.results import difference_shown
 from groundup.course.checks.speed import times_slower
 from groundup.course.grading.calling.on_arrays import in_float32
@@ -27,7 +28,7 @@ SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 300), (300, 3), (65_537
 
 
 def numpy_floor() -> Any:
-    """Stage 2: its results are the right ones."""
+    """Stage 2, whose results are the expected ones."""
     return load_stage("stage2_numpy")
 
 
@@ -68,13 +69,13 @@ def alike(
     tally.holds(found.ok, f"{case}: wrong{differs_by}", expected=wanted, got=was, cause=cause)
 
 
-def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, cause: str) -> Check:
+def faster(name: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, cause: str) -> Check:
     """The speed check: `call` takes at most `most` times as long as `against`, which does the same in another way."""
 
     def check(tally: Tally) -> None:
-        tally.trying(f"the time of {what}")
+        tally.trying(f"the time of {name}")
         ratio = times_slower(call, against)
-        text = f"{what} takes {two_digits(ratio)} times as long as {than}"
+        text = f"{name} takes {two_digits(ratio)} times as long as {than}"
         tally.holds(ratio <= most, text, expected=f"at most {most:g} times", cause=cause)
         tally.note(text)
 

@@ -54,26 +54,26 @@ def left_early(output: str = "", place: int = 0) -> list[Mistake]:
 def who_left(kernel: Any, launch: Launch, arguments: Sequence[Any]) -> set[str]:
     """LANES_LEFT if lanes had left before a shuffle whose mask names them, NO_EARLY_RETURN if threads had left before a
     barrier. arguments: as `launched` takes them. Emulator only."""
-    found: set[str] = set()
+    reasons: set[str] = set()
 
     def met(threads: Sequence[Thread], going: Sequence[Thread]) -> None:
         for thread in going:
             name, *call = thread.request or ("",)
             if name in BARRIERS and any(other.left is not None for other in threads):
-                found.add(NO_EARLY_RETURN)
+                reasons.add(NO_EARLY_RETURN)
             if name in SHUFFLES:
                 first = thread.linear // WARP * WARP
                 named = (
                     other for other in threads[first : first + WARP] if members(tuple(call)) >> other.linear % WARP & 1
                 )
                 if any(other.left is not None for other in named):
-                    found.add(LANES_LEFT)
+                    reasons.add(LANES_LEFT)
 
     configured = kernel.configure(launch.grid, launch.block)
-    given = [filled(each) for each in arguments]
+    own_arguments = [filled(argument) for argument in arguments]
     with suppress(KernelError):  # it is told elsewhere; what was seen until then is true
-        step.run_kernel(kernel.source, given, configured.griddim, configured.blockdim, 0, met=met)
-    return found
+        step.run_kernel(kernel.source, own_arguments, configured.griddim, configured.blockdim, 0, met=met)
+    return reasons
 
 
 def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tally], None]:

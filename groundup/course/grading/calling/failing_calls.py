@@ -58,11 +58,11 @@ def hands_on_failure() -> Callable[[Tally], None]:
         tally.holds(succeeded == 0, "network_step fails although every call has succeeded: return 0 at the end")
         for call in range(1, calls + 1):
             returned, _ = built.step(call)
-            what = f"network_step returns {returned} although its call {call} of {calls} found no memory"
-            tally.holds(returned == -1, what, expected="-1", cause=UNHEARD)
+            sentence = f"network_step returns {returned} although its call {call} of {calls} found no memory"
+            tally.holds(returned == -1, sentence, expected="-1", cause=UNHEARD)
         returned, _ = built.step(0, SOFTMAX_CROSS_ENTROPY)  # the stand-in of first_bad_label says row 0
-        what = f"network_step returns {returned} although the label of row 0 is no class"
-        tally.holds(returned == 1, what, expected="1", cause=BAD_LABEL)
+        sentence = f"network_step returns {returned} although the label of row 0 is no class"
+        tally.holds(returned == 1, sentence, expected="1", cause=BAD_LABEL)
 
     return check
 
@@ -85,8 +85,8 @@ class _Step:
             (folder / "others.c").write_text(COUNTING, encoding="utf-8")
             missing = set(MISSING.findall(known.run(link, folder).stderr))
             others = "".join(
-                f"int {each}(void) {{ return {'status()' if each in MAY_FAIL else '0'}; }}\n"
-                for each in sorted(missing)
+                f"int {name}(void) {{ return {'status()' if name in MAY_FAIL else '0'}; }}\n"
+                for name in sorted(missing)
             )
             (folder / "others.c").write_text(COUNTING + others, encoding="utf-8")
             if written.returncode != 0 or known.run(link, folder).returncode != 0:

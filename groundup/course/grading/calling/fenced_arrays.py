@@ -114,7 +114,7 @@ def run(name: str, function: Callable[..., Any], *arguments: Any) -> dict[str, A
     Raises Wrong if it wrote outside its arrays, if it changed an array that it may only read, if its result depends
     on numbers outside its arrays or on what an array held before, or if it leaves something in memory of its own.
     """
-    kinds = (each.values.dtype.name for each in arguments if isinstance(each, Memory) and each.values is not None)
+    kinds = (item.values.dtype.name for item in arguments if isinstance(item, Memory) and item.values is not None)
     dtype = next((kind for kind in kinds if kind.startswith("float")), "float64")
     with _time_limit():
         return _run(name, function, arguments, dtype)
@@ -141,7 +141,9 @@ def _run(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], dt
         left = guarded_memory.leaks(_guarded(function, arguments, dtype, True))
         if left:
             raise Wrong(f"{name} leaves about {left} bytes of memory behind with every call", cause=NOT_FREED)
-        if load_part("stage3_c", "library").pool() not in [each for each in arguments if isinstance(each, int)]:
+        if load_part("stage3_c", "library").pool() not in [
+            argument for argument in arguments if isinstance(argument, int)
+        ]:
             by_two_threads(name, function, arguments, dtype)
     return first
 

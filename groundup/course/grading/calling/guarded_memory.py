@@ -74,7 +74,7 @@ class Static:
                 self._parts.append((min(starts) + address, length))
 
     def content(self) -> list[bytes]:
-        """What they hold now."""
+        """The bytes that the variables hold now."""
         return [ctypes.string_at(*part) for part in self._parts]
 
 

@@ -131,11 +131,11 @@ def is_constant(frame: Any) -> bool:
     )
 
 
-def counted(kernel: Any, launch: Launch, given: Sequence[Any]) -> Counted:
-    """The operations of a launch. given: its arguments, which change. Emulator only."""
+def counted(kernel: Any, launch: Launch, arguments: Sequence[Any]) -> Counted:
+    """The operations of a launch. arguments: its arguments, which change. Emulator only."""
     numbers = Counted()
     configured = kernel.configure(launch.grid, launch.block)
-    step.run_kernel(kernel.source, given, configured.griddim, configured.blockdim, 0, numbers=numbers)
+    step.run_kernel(kernel.source, arguments, configured.griddim, configured.blockdim, 0, numbers=numbers)
     return numbers
 
 
@@ -169,15 +169,15 @@ def only_float32(
             tally.note("float64 in the kernel was not looked for: only the emulator can (GROUNDUP_CUDA=emulator)")
             return
         tally.trying(f"the types of {kernel.__name__}{launch}")
-        given = [filled(each) for each in arguments(np.random.default_rng(8))]
-        found = counted(kernel, launch, given)
-        wide = found.wide or literal_variable(kernel, given)
+        inputs = [filled(argument) for argument in arguments(np.random.default_rng(8))]
+        operations = counted(kernel, launch, inputs)
+        wide = operations.wide or literal_variable(kernel, inputs)
         if wide is not None and remark:
             tally.note(f"{learners_line(wide.file, wide.line)} computes in float64: {wide.text} ({cause_of(wide)})")
-        what = f"{learners_line(wide.file, wide.line)} computes in float64: {wide.text}" if wide else ""
+        sentence = f"{learners_line(wide.file, wide.line)} computes in float64: {wide.text}" if wide else ""
         tally.holds(
             wide is None or remark,
-            what,
+            sentence,
             expected="float32, as the arrays are",
             got="float64",
             cause=f"{cause_of(wide)}; {SLOWER}" if wide else "",
@@ -185,7 +185,7 @@ def only_float32(
         )
         every = threads(launch)[0]
         for limit in limits:
-            times = found.counts[limit.what] / every
+            times = operations.counts[limit.what] / every
             tally.holds(
                 times <= limit.times,
                 f"{limit.what} is computed {times:.3g} times a thread",
@@ -197,7 +197,7 @@ def only_float32(
     return check
 
 
-def literal_variable(kernel: Any, given: Sequence[Any]) -> Operation | None:
+def literal_variable(kernel: Any, arguments: Sequence[Any]) -> Operation | None:
     """A variable of the learner's that is a float64 for Numba, because one of its values is a literal.
 
     Step mode does not see it: there a variable has the type of its last value. In `largest = -1e30`, which is then
@@ -206,7 +206,7 @@ def literal_variable(kernel: Any, given: Sequence[Any]) -> Operation | None:
     """
     floats = {
         name
-        for name, value in zip(kernel.parameters, given, strict=True)
+        for name, value in zip(kernel.parameters, arguments, strict=True)
         if isinstance(value, np.ndarray) and value.dtype.kind == "f"
     }
     for source in (kernel.source, *tracing.called(kernel.source)):
@@ -224,7 +224,7 @@ def literal_variable(kernel: Any, given: Sequence[Any]) -> Operation | None:
         for node in assigned:
             name = ast.unparse(node.targets[0])
             value = constant(source, node.value)
-            others = [each.value for each in assigned if each is not node and ast.unparse(each.targets[0]) == name]
+            others = [stmt.value for stmt in assigned if stmt is not node and ast.unparse(stmt.targets[0]) == name]
             from_array = any(
                 isinstance(part, ast.Subscript) and ast.unparse(part.value) in arrays
                 for other in others
@@ -278,9 +278,9 @@ def cause_of(wide: Operation) -> str:
             isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == name for part in within
         )
         if name in read and ((starts and added_to) or type(getattr(node.value, "value", None)) is float):
-            told = learners_line(wide.file, node.lineno)
+            place = learners_line(wide.file, node.lineno)
             return (
-                f"{name} begins as {value} in {told}, {kind_of(value)}: a.dtype.type(0) is a zero of the array's type"
+                f"{name} begins as {value} in {place}, {kind_of(value)}: a.dtype.type(0) is a zero of the array's type"
             )
         if name in read and any(map(makes_float64, ast.walk(node.value))):
             return f"{name} begins as {value} in {learners_line(wide.file, node.lineno)}, a float64: {MAKES_FLOAT64}"
@@ -290,7 +290,7 @@ def cause_of(wide: Operation) -> str:
 
 
 def makes_float64(node: ast.AST) -> bool:
-    """Whether it is float(…) or a constant of the module math."""
+    """Whether an expression is float(…) or a constant of the module math."""
     if isinstance(node, ast.Call):
         return ast.unparse(node.func) == "float"
     return isinstance(node, ast.Attribute) and ast.unparse(node) in MATH_CONSTANTS

@@ -257,13 +257,13 @@ def _single_numbers(not_traced: Sequence[tuple[str, int, str, str]]) -> None:
         raise Wrong(f"every thread computes with whole arrays: {text}", cause=INDEX, line=own_line(file, line))
 
 
-def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Sequence[bool]) -> list[Any]:
+def _on_device(kernel: Any, launch: Launch, arguments: Sequence[Any], written: Sequence[bool]) -> list[Any]:
     """The arguments after a launch on a GPU or in the simulator. The numbers around each output are checked."""
     cuda = module("backend").cuda
     around: dict[int, Any] = {}
     read: dict[int, Any] = {}
     sent: list[Any] = []
-    for place, (value, writes) in enumerate(zip(given, written, strict=True)):
+    for place, (value, writes) in enumerate(zip(arguments, written, strict=True)):
         if not isinstance(value, np.ndarray):
             sent.append(value)
         elif not writes:
@@ -275,14 +275,14 @@ def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Seque
             around[place] = cuda.to_device(wide)
             sent.append(around[place][MARGIN : MARGIN + value.size].reshape(value.shape))
     kernel[launch.grid, launch.block](*sent)
-    after = list(given)
+    after = list(arguments)
     for place, sent_array in read.items():
         after[place] = sent_array.copy_to_host()
     for place, wide in around.items():
-        flat, size = wide.copy_to_host(), given[place].size
+        flat, size = wide.copy_to_host(), arguments[place].size
         if (np.delete(flat, slice(MARGIN, MARGIN + size)) != np.array(UNWRITTEN, flat.dtype)).any():
             raise Wrong("memory beyond the edge of an output was written", cause=NO_GUARD)
-        after[place] = flat[MARGIN : MARGIN + size].reshape(given[place].shape)
+        after[place] = flat[MARGIN : MARGIN + size].reshape(arguments[place].shape)
     return after
 
 

@@ -203,13 +203,13 @@ def watched(
     """
 
     def check(tally: Tally) -> None:
-        given = arguments(np.random.default_rng(6))
+        inputs = arguments(np.random.default_rng(6))
         tally.trying(f"the memory of {kernel.__name__}{launch}")
-        tally.looks_at(kernel, launch, [filled(each) for each in given])
+        tally.looks_at(kernel, launch, [filled(argument) for argument in inputs])
         if backend() != "emulator":
-            same_bits(tally, kernel, launch, given)
+            same_bits(tally, kernel, launch, inputs)
             return
-        trace = traced(kernel, launch, *given)
+        trace = traced(kernel, launch, *inputs)
         profile = analysis.analyse(trace)
         ask_profile(tally, profile, race=race, uninitialised=uninitialised)
         for patterns in (True, False):  # the budgets in between explain other ways of sharing the work unevenly

@@ -24,7 +24,8 @@ import numpy as np
 
 from cuda_emulator.inspection import step, tracing
 from groundup.course.checks.check import Check, Tally, Wrong, and_then
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.results import outputs
 from groundup.course.grading.calling.kernel_causes import inputs_kept
 from groundup.course.grading.calling.kernel_launches import (
@@ -145,14 +146,14 @@ def kernel_checks(
         for number, way in enumerate(ways):
             for size in tried:
                 _one(tally, exercise, exercise.arguments(np.random.default_rng(20 + number), size), way)
-        given = exercise.arguments(np.random.default_rng(30), tried[-1])
-        for place, array in enumerate(given):
+        inputs = exercise.arguments(np.random.default_rng(30), tried[-1])
+        for place, array in enumerate(inputs):
             for values in special if _is_float(array) else ():
                 changed = array.copy()
                 changed.reshape(-1)[[0, min(array.size // 2 + 1, array.size - 1), -1]] = values
                 named = " and ".join(f"{value:g}" for value in dict.fromkeys(values))
                 way = Way(f" with {named} in one of its arrays", LOST_NAN, dtype=dtype)
-                _one(tally, exercise, (*given[:place], changed, *given[place + 1 :]), way)
+                _one(tally, exercise, (*inputs[:place], changed, *inputs[place + 1 :]), way)
 
     last = "memory" if exercise.memory else "sizes"  # a race would show in these launches, too
     return and_then(checks_of(exercise), last, unfriendly)
@@ -161,19 +162,19 @@ def kernel_checks(
 def _one(tally: Tally, exercise: Exercise, arguments: tuple[Any, ...], way: Way) -> None:
     """Count a comparison of a call whose launches are made in that way."""
     # in float64, and not as float32 could hold them; NaN stays NaN
-    given = tuple(
-        (each.astype(np.float64) * way.factor).astype(way.dtype) if _is_float(each) else each for each in arguments
+    scaled = tuple(
+        (array.astype(np.float64) * way.factor).astype(way.dtype) if _is_float(array) else array for array in arguments
     )
-    case = exercise.show(*given) + way.name
+    case = exercise.show(*scaled) + way.name
     tally.trying(case)
-    is_special = not all(np.isfinite(each).all() for each in given if _is_float(each))
-    scale = None if is_special else exercise.scale(*given)
-    terms, dtype = exercise.terms(*given), "float32" if is_special else way.dtype
+    is_special = not all(np.isfinite(array).all() for array in scaled if _is_float(array))
+    scale = None if is_special else exercise.scale(*scaled)
+    terms, dtype = exercise.terms(*scaled), "float32" if is_special else way.dtype
     with np.errstate(all="ignore"):
-        expected = outputs(exercise.reference(*given))
+        expected = outputs(exercise.reference(*scaled))
         try:
             with launches_made(way):
-                got = outputs(exercise.call(*given))
+                got = outputs(exercise.call(*scaled))
             for name, value in expected.items():
                 of = scale[name] if isinstance(scale, dict) else scale
                 tally.equal(got.get(name), value, case=case, name=name, dtype=dtype, terms=terms, scale=of)

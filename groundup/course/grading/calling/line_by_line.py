@@ -175,36 +175,36 @@ def followed(
     """
 
     def check(tally: Tally) -> None:
-        given = arguments(np.random.default_rng(6))
+        inputs = arguments(np.random.default_rng(6))
         tally.trying(f"the memory of {kernel.__name__}{launch}")
-        tally.looks_at(kernel, launch, [filled(each) for each in given])
+        tally.looks_at(kernel, launch, [filled(argument) for argument in inputs])
         if backend() != "emulator":
-            same_bits(tally, kernel, launch, given)
+            same_bits(tally, kernel, launch, inputs)
             return
         _no_atomics(tally, kernel)
-        touches = _touches(kernel, launch, [filled(each) for each in given])
+        touches = _touches(kernel, launch, [filled(argument) for argument in inputs])
         for name, those in touches:
             _nobody_shares(tally, name, those)
         configured = kernel.configure(launch.grid, launch.block)
         for share in work:
             name, those = touches[share.place or 0]
-            of = of_touches(name, np.shape(filled(given[share.place or 0])), those, share.kind, configured.griddim)
+            of = of_touches(name, np.shape(filled(inputs[share.place or 0])), those, share.kind, configured.griddim)
             share_work(tally, share, of, math.prod(configured.griddim), math.prod(configured.blockdim))
         for place in side_by_side:
             _side_by_side(tally, *touches[place])
         for place in written_once:
             name, those = touches[place]
             read = next((touch for touch in those if not touch.stores), None)
-            what = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
-            tally.holds(read is None, what, cause=READ_AGAIN, line=read.line if read else None)
+            sentence = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
+            tally.holds(read is None, sentence, cause=READ_AGAIN, line=read.line if read else None)
         for place in shared_out:
-            _shared_out(tally, *touches[place], given[place])
+            _shared_out(tally, *touches[place], inputs[place])
         for place in once:
             _once(tally, *touches[place])
         for place in fetched_once:
             _fetched_once(tally, *touches[place])
         with explaining():
-            kernel.emulated_source(*(filled(each) for each in given))
+            kernel.emulated_source(*(filled(argument) for argument in inputs))
         tally.holds(True, "it compiles")
 
     return check
@@ -340,11 +340,11 @@ def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
             good = in_a_row and columns in ([columns[0]] * len(columns), list(range(columns[0], columns[-1] + 1)))
             at = next((i for i, (a, b) in enumerate(zip(elements, neighbours, strict=True)) if a != b), 0)
             other = rounds[at].thread[1]
-            what = (
+            sentence = (
                 f"lanes {start % WARP} and {other % WARP} of a warp reach {name}[{_index(first.element)}] and "
                 f"{name}[{_index(elements[at])}] at the same time"
             )
-            tally.holds(good, what, cause=NOT_SIDE_BY_SIDE, line=first.line)
+            tally.holds(good, sentence, cause=NOT_SIDE_BY_SIDE, line=first.line)
 
 
 def _shared_out(tally: Tally, name: str, touches: Sequence[Touch], given: Any) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.check import both as both_checks
-from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
+from groundup.course.checks.exercise import Exercise, twice_with_others
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.repeated import handed, is_repeating, returned, same
 from groundup.course.checks.speed import Speed
 from groundup.course.grading.problems.dense import NO_OUT
@@ -39,7 +40,7 @@ def stage() -> Any:
 
 
 def floor_below() -> Any:
-    """The first floor: its results are the right ones."""
+    """The first floor, whose results are the expected ones."""
     return load_stage("stage1_pure_python")
 
 
@@ -60,7 +61,7 @@ def on_arrays(
     """
 
     def call(*arguments: Any) -> dict[str, Any]:
-        before = [np.copy(each) for each in arguments]
+        before = [np.copy(argument) for argument in arguments]
         arguments = tuple(map(handed, arguments))
         dtype = arguments[0].dtype
         size = math.prod(shape(*arguments))
@@ -73,7 +74,9 @@ def on_arrays(
         if into_out is not out:
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
             not_out.append(Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause))
-        listed = (each.tolist() if each.dtype.kind == "i" else each for each in arguments)  # labels, as a list
+        listed = (
+            argument.tolist() if argument.dtype.kind == "i" else argument for argument in arguments
+        )  # labels, as a list
         plain = function(*listed, **({"scratch": poisoned_scratch} if scratch and is_repeating() else {}))
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
+from groundup.course.checks.exercise import Exercise, twice_with_others
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.repeated import handed, returned
 from groundup.course.checks.results import outputs
 from shared.contract import load_stage
@@ -36,10 +37,10 @@ def on_lists(
     """
 
     def call(*arguments: Any) -> Any:
-        given = [handed(each, np.ndarray.tolist) if isinstance(each, np.ndarray) else each for each in arguments]
-        before = copy.deepcopy(given)
+        inputs = [handed(array, np.ndarray.tolist) if isinstance(array, np.ndarray) else array for array in arguments]
+        before = copy.deepcopy(inputs)
         try:
-            result = function(*given)
+            result = function(*inputs)
         except (OverflowError, ZeroDivisionError, ValueError) as error:
             if isinstance(error, ValueError):
                 # The words of math.log: up to Python 3.13, and from 3.14 on.
@@ -48,14 +49,14 @@ def on_lists(
                 cause = overflow if isinstance(error, OverflowError) else division
             if not cause:
                 raise
-            called = f"{function.__name__}({', '.join(_short(each) for each in arguments)})"
-            what = f"{type(error).__name__}: {error}, in {called}"
-            raise Wrong(what, cause=cause, line=_line_in(function, error)) from None
-        for name, old, new in zip(names, before, given, strict=False):
+            called = f"{function.__name__}({', '.join(_short(array) for array in arguments)})"
+            sentence = f"{type(error).__name__}: {error}, in {called}"
+            raise Wrong(sentence, cause=cause, line=_line_in(function, error)) from None
+        for name, old, new in zip(names, before, inputs, strict=False):
             if old != new:
                 cause = f"make a new list, and leave {name} as it is: the caller still needs it"
                 raise Wrong(f"{name} was changed by the call", cause=cause)
-        returned(result, given)
+        returned(result, inputs)
         return result
 
     return call
@@ -68,8 +69,8 @@ def graded(exercise: Exercise) -> list[Check]:
     """
 
     def call(*arguments: Any) -> Any:
-        found = exercise.call(*arguments)
-        for name, value in outputs(found).items():
+        results = exercise.call(*arguments)
+        for name, value in outputs(results).items():
             foreign = None if value is None else foreign_type(value)
             if foreign is not None:
                 case = exercise.show(*arguments)
@@ -79,7 +80,7 @@ def graded(exercise: Exercise) -> list[Check]:
                     got=foreign.__name__ if type(value) is foreign else f"{foreign.__name__} within a list",
                     cause=FOREIGN.get(foreign, NO_NUMPY),
                 )
-        return found
+        return results
 
     dimensions = {
         name: LISTS[np.ndim(value)] for _, expected in exercise.hand for name, value in outputs(expected).items()

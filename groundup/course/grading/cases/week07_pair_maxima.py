@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_programs import c_program
@@ -22,13 +23,13 @@ def pair_maxima() -> list[Check]:
     def call(x: np.ndarray) -> np.ndarray:
         rows, columns = x.shape
         out = filled("out", (rows, (columns + 1) // 2))
-        found: np.ndarray = fenced_arrays.run("pair_maxima", function, rows, columns, read("x", x), out)["out"]
-        return found
+        maxima: np.ndarray = fenced_arrays.run("pair_maxima", function, rows, columns, read("x", x), out)["out"]
+        return maxima
 
     def right(x: np.ndarray) -> np.ndarray:
         padded = np.pad(x, ((0, 0), (0, x.shape[1] % 2)), constant_values=-np.inf)
-        found: np.ndarray = padded.reshape(len(x), -1, 2).max(axis=2)
-        return found
+        maxima: np.ndarray = padded.reshape(len(x), -1, 2).max(axis=2)
+        return maxima
 
     def into_the_next_row(x: np.ndarray) -> Any:
         """The last number of a row is compared with the first of the next, and that of the last row is kept."""

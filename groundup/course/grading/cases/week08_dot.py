@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from groundup.course.checks.check import Check
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_programs import c_program

@@ -26,14 +26,14 @@ def smooth() -> list[Check]:
         return exact
 
     def zero_beyond(values: np.ndarray, launch: Launch) -> np.ndarray:
-        found = right(values, launch)
-        found[-1] = float(values[-2:].sum()) / 3
-        return found
+        smoothed = right(values, launch)
+        smoothed[-1] = float(values[-2:].sum()) / 3
+        return smoothed
 
     def without_the_last(values: np.ndarray, launch: Launch) -> np.ndarray:
-        found = right(values, launch)
-        found[-1] = np.nan
-        return found
+        smoothed = right(values, launch)
+        smoothed[-1] = np.nan
+        return smoothed
 
     return kernel_checks(
         Exercise(

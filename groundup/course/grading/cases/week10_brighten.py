@@ -27,7 +27,7 @@ FACTOR, OFFSET = np.float32(0.5), np.float32(10)
 
 
 def brighten() -> list[Check]:
-    """The same numbers for any grid, in few sectors, and by all blocks."""
+    """Brightening: equal numbers for any grid, few sectors of memory, and work for all blocks."""
     kernel = kernel_of("week10_brighten", "brighten")
 
     def right(pixels: np.ndarray, launch: Launch) -> np.ndarray:

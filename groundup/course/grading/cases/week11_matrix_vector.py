@@ -28,8 +28,8 @@ def multiply() -> list[Check]:
 
     def call(transposed: np.ndarray, vector: np.ndarray) -> np.ndarray:
         rows = transposed.shape[1]
-        found: np.ndarray = launched(kernel, launch(rows), transposed, vector, Out((rows,)))
-        return found
+        product: np.ndarray = launched(kernel, launch(rows), transposed, vector, Out((rows,)))
+        return product
 
     return kernel_checks(
         Exercise(

@@ -17,13 +17,13 @@ from groundup.course.grading.calling.shared_work import Work
 
 
 def swish() -> list[Check]:
-    """The same numbers, finite for any z, and no operation in float64."""
+    """Swish: right and finite for any z, without an operation in float64."""
     kernel = kernel_of("week12_swish", "swish")
 
     def right(z: np.ndarray, launch: Launch) -> np.ndarray:
         exact = z.astype(np.float64)
-        found: np.ndarray = exact * np.exp(np.minimum(exact, 0)) / (1 + np.exp(-np.abs(exact)))
-        return found
+        values: np.ndarray = exact * np.exp(np.minimum(exact, 0)) / (1 + np.exp(-np.abs(exact)))
+        return values
 
     return kernel_checks(
         Exercise(

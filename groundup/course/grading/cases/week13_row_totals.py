@@ -25,8 +25,8 @@ def row_totals() -> list[Check]:
 
     def call(exponentials: np.ndarray) -> np.ndarray:
         rows = len(exponentials)
-        found: np.ndarray = launched(kernel, Launch(rows, THREADS), exponentials, Out((rows,)))
-        return found
+        totals: np.ndarray = launched(kernel, Launch(rows, THREADS), exponentials, Out((rows,)))
+        return totals
 
     def watch(columns: int, most: int) -> Callable[..., None]:
         return watched(

@@ -25,8 +25,8 @@ def squared_length() -> list[Check]:
     kernel = kernel_of("week15_gradient_norm", "squared_length")
 
     def call(gradient: np.ndarray, blocks: int) -> np.ndarray:
-        found: np.ndarray = launched(kernel, Launch(blocks, THREADS), gradient, Both(np.zeros(1, np.float32)))
-        return found
+        total: np.ndarray = launched(kernel, Launch(blocks, THREADS), gradient, Both(np.zeros(1, np.float32)))
+        return total
 
     def right(gradient: np.ndarray, blocks: int) -> np.ndarray:
         return np.array([gradient.astype(np.float64) @ gradient])
@@ -34,14 +34,14 @@ def squared_length() -> list[Check]:
     watch = Launch(3, THREADS)
 
     def memory(tally: Tally) -> None:
-        """As `watched` has it, for a kernel that needs an atomic operation."""
+        """The check `memory` of `watched`, but for a kernel that needs an atomic operation."""
         numbers = random(np.random.default_rng(6), 500), Both(np.zeros(1, np.float32))
-        tally.looks_at(kernel, watch, [filled(each) for each in numbers])
+        tally.looks_at(kernel, watch, [filled(argument) for argument in numbers])
         trace = traced(kernel, watch, *numbers)
         ask_profile(tally, analyse(trace), coalesced(place=0), race=LOST)
         share_work(tally, Work(0, 3, "load"), touched(trace, 0, "load"), 3, THREADS)
 
-    given = (np.ones(500, np.float32), np.zeros(1, np.float32))
+    inputs = (np.ones(500, np.float32), np.zeros(1, np.float32))
     return kernel_checks(
         Exercise(
             call=call,
@@ -54,7 +54,7 @@ def squared_length() -> list[Check]:
             dtype="float32",
             terms=lambda gradient, blocks: gradient.size,
             scale=right,
-            memory=both(memory, no_plain_writes_of_several_blocks(kernel, watch, 1, lambda: given, LOST)),
+            memory=both(memory, no_plain_writes_of_several_blocks(kernel, watch, 1, lambda: inputs, LOST)),
         ),
         single=True,
         special=APART,

@@ -30,8 +30,8 @@ def transpose() -> list[Check]:
 
     def call(weights: np.ndarray) -> np.ndarray:
         rows, columns = weights.shape
-        found: np.ndarray = launched(kernel, launch(rows, columns), weights, Out((columns, rows)))
-        return found
+        transposed: np.ndarray = launched(kernel, launch(rows, columns), weights, Out((columns, rows)))
+        return transposed
 
     return kernel_checks(
         Exercise(

@@ -24,14 +24,14 @@ def mean_activation() -> list[Check]:
 
     def call(outputs: np.ndarray) -> np.ndarray:
         neurons = len(outputs)
-        found: np.ndarray = launched(kernel, Launch(neurons, LANES), outputs, Out((neurons,)))
-        return found
+        means: np.ndarray = launched(kernel, Launch(neurons, LANES), outputs, Out((neurons,)))
+        return means
 
     def of_lanes(outputs: np.ndarray, step: int) -> np.ndarray:
         """The means over every `step`-th lane only, divided by all samples."""
         kept = np.arange(outputs.shape[1]) % LANES % step == 0
-        found: np.ndarray = outputs[:, kept].astype(np.float64).sum(axis=1) / outputs.shape[1]
-        return found
+        means: np.ndarray = outputs[:, kept].astype(np.float64).sum(axis=1) / outputs.shape[1]
+        return means
 
     return kernel_checks(
         Exercise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groundup.course.checks.check import Check, Tally
-from groundup.course.grading.checkpoints.together import TOGETHER, trained
+from groundup.course.grading.checkpoints.learners_training import TOGETHER, trained
 from shared.contract import load_stage
 from shared.data.datasets import load_dataset
 from shared.training.metrics import evaluate

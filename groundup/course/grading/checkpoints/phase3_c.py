@@ -45,15 +45,15 @@ def agrees(tally: Tally) -> None:
     def close(case: str, got: Any, expected: Any) -> None:
         nonlocal worst
         expected = np.asarray(expected, np.float64)
-        found = float(np.max(np.abs(np.asarray(got, np.float64) - expected)) / np.max(np.abs(expected)))
+        difference = float(np.max(np.abs(np.asarray(got, np.float64) - expected)) / np.max(np.abs(expected)))
         tally.holds(
-            found <= CLOSE,
+            difference <= CLOSE,
             f"{case} differs from stage 1",
             expected=f"at most {CLOSE:g} of the largest number",
-            got=f"{found:.2g}",
+            got=f"{difference:.2g}",
             cause="each function has passed alone: groundup learn check WEEK.NUMBER tells whether it still does",
         )
-        worst = max(worst, found)
+        worst = max(worst, difference)
 
     a, b = matrices(np.random.default_rng(1), (13, 70, 19))
     expected = python.matmul.matmul(a.tolist(), b.tolist())

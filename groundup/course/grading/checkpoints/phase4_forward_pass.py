@@ -20,7 +20,7 @@ from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.kernel_causes import explained
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, module, random
 from groundup.course.grading.calling.kernel_memory import profiled
-from groundup.course.grading.checkpoints.together import each_alone, tasks_of
+from groundup.course.grading.checkpoints.learners_training import each_alone, tasks_of
 from shared.contract import STAGES, load_stage
 from shared.initialize import initialize_parameters
 from shared.numbers import three_digits, two_digits
@@ -39,7 +39,7 @@ SMALL_GPU = "T4"
 """The device of the estimate: the slowest in the lens's list."""
 
 GAIN = 10
-"""So many times as long the estimate must be with the naive product. With the project's kernels it is 30 times."""
+"""Factor by which the naive product must lengthen the estimate. With the project's kernels it is 30."""
 
 
 def checkpoint() -> list[Check]:
@@ -170,7 +170,7 @@ def _measured(tally: Tally) -> None:
     """The time on the GPU, by its own clock, beside stage 1 and stage 2 on this machine's CPU."""
     batch = 256
     parameters = initialize_parameters(LAYERS, "he", seed=1)
-    forward = Forward(batch, [np.asarray(each) for each in parameters])
+    forward = Forward(batch, [np.asarray(parameter) for parameter in parameters])
     from shared.bench.measuring import device_clock  # here, because it makes a kernel for the backend
 
     take: Any = device_clock.sampler()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from groundup.course import learners_stage
 from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.grading.calling.kernel_launches import module
-from groundup.course.grading.checkpoints.together import each_alone, tasks_of
+from groundup.course.grading.checkpoints.learners_training import each_alone, tasks_of
 from shared.contract import STAGES, load_stage
 from shared.data.datasets import DataError, Dataset, load_dataset
 from shared.training.loop import train
@@ -61,7 +61,7 @@ def _trained(tally: Tally, data: Dataset, missing: str) -> None:
     )
     last = result.epochs[-1]
     accuracy = last.test_accuracy or 0.0
-    seconds = sum(each.seconds for each in result.epochs)
+    seconds = sum(epoch.seconds for epoch in result.epochs)
     text = (
         f"{accuracy:.1%} of {len(data.test):,} test images are recognised after {epochs} epoch{'s' * (epochs > 1)} of "
         f"{len(data.train):,}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from groundup import inside, live
 from groundup.course.checks.check import Check, Tally
-from groundup.course.grading.checkpoints.together import TOGETHER, each_alone, tasks_of
+from groundup.course.grading.checkpoints.learners_training import TOGETHER, each_alone, tasks_of
 from shared.architectures import mlp
 from shared.checks import gradients
 from shared.contract import load_stage
@@ -132,10 +132,10 @@ def _wrong_gradient(tally: Tally) -> None:
     class Planted(floor.network.Network):  # type: ignore[name-defined]
         """A network that returns one layer's gradient with the wrong sign."""
 
-        def gradients(self, *given: Any) -> list[np.ndarray]:
-            found: list[np.ndarray] = super().gradients(*given)
-            found[planted] = -found[planted]
-            return found
+        def gradients(self, *arguments: Any) -> list[np.ndarray]:
+            slopes: list[np.ndarray] = super().gradients(*arguments)
+            slopes[planted] = -slopes[planted]
+            return slopes
 
     tally.trying(f"the gradient check of a network with the wrong sign in dL/d{name}")
     broken = replace(floor, network=SimpleNamespace(Network=Planted))

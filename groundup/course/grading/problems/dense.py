@@ -112,7 +112,7 @@ def layer_of(dense: Any, weights: np.ndarray, bias: np.ndarray, convert: Callabl
 
 
 def another_layer(dense: Any, layer: Any, x: Any) -> Any:
-    """Another layer of this size, after its forward: it must not disturb this one."""
+    """Make a second layer of this size and call its forward, which must not disturb the first one."""
     dtype = getattr(x, "dtype", None)
     other = dense(np.ones(np.shape(layer.weights), dtype), np.ones(np.shape(layer.bias), dtype))
     other.forward(x)
@@ -167,7 +167,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
     bias = np.zeros(2)
 
     def mistakes(of: Callable[[np.ndarray], tuple[np.ndarray, ...]]) -> list[Mistake]:
-        return [replace(each, result=lambda at, wrong=each.result: wrong(*of(at))) for each in BACKWARD_MISTAKES]
+        return [replace(known, result=lambda at, wrong=known.result: wrong(*of(at))) for known in BACKWARD_MISTAKES]
 
     checks = [
         gradient_check(
@@ -197,7 +197,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
     ]
 
     def check(tally: Tally) -> None:
-        for each in checks:
-            each(tally)
+        for run in checks:
+            run(tally)
 
     return check

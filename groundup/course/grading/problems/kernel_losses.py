@@ -59,25 +59,25 @@ def slope_mistakes(output: str = "") -> list[Mistake]:
     """
 
     def exponentials(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return found, found.sum(axis=1, keepdims=True)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers, powers.sum(axis=1, keepdims=True)
 
     def softmax(logits: np.ndarray) -> np.ndarray:
-        found, total = exponentials(logits)
-        return found / total
+        powers, total = exponentials(logits)
+        return powers / total
 
     def one_too_early(logits: np.ndarray, labels: np.ndarray, *launch: Any) -> np.ndarray:
-        found, total = exponentials(logits)
-        return (found - one_hot(labels, logits.shape[1])) / total / len(logits)
+        powers, total = exponentials(logits)
+        return (powers - one_hot(labels, logits.shape[1])) / total / len(logits)
 
     def subtracted_by_all(before: bool) -> Callable[..., np.ndarray]:
         """Every lane subtracts from the label's column, before or after it treats its own columns, one by one."""
 
         def wrong(logits: np.ndarray, labels: np.ndarray, *launch: Any) -> np.ndarray:
             lanes, rows = launch[0] if launch else WARP, len(logits)
-            found, total = exponentials(logits)
+            powers, total = exponentials(logits)
             lane, all_rows = labels % lanes, np.arange(rows)
-            own, total, slopes = found[all_rows, labels], total[:, 0], softmax(logits) / rows
+            own, total, slopes = powers[all_rows, labels], total[:, 0], softmax(logits) / rows
             slopes[all_rows, labels] = (
                 (own - (lane + 1) * total) / total / rows - (lanes - 1 - lane) * total
                 if before

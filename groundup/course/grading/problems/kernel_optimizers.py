@@ -87,7 +87,7 @@ def numpy_step(
     *state_arrays: np.ndarray,
     mistake: str = "",
 ) -> list[np.ndarray]:
-    """The same as floor_step, with one of the mistakes of OPTIMIZER_MISTAKES."""
+    """One optimizer step as floor_step computes it, with one of the mistakes of OPTIMIZER_MISTAKES."""
     kernels = module("kernels.optimizers")
     decay = settings.get("weight_decay", 0.0)
     taken = {"decay sign": -decay, "decay after": 0.0, "no decay": 0.0}.get(mistake, decay)
@@ -146,7 +146,7 @@ OPTIMIZER_MISTAKES = {
 }
 
 
-def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
+def optimizer_exercise(kinds: Sequence[int], template: str) -> Exercise:
     """The exercise of the optimizers of these kinds.
 
     Its arguments: kind, settings, number of steps before, launch, p, g, and the arrays of the state.
@@ -158,7 +158,9 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
 
     def call(kind: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *state_arrays: Any) -> Any:
         numbers = numbers_of(kind, settings, steps)
-        after = line_by_line(kernels.KERNELS[kind], launch, Both(p), g, *(Both(each) for each in state_arrays), numbers)
+        after = line_by_line(
+            kernels.KERNELS[kind], launch, Both(p), g, *(Both(array) for array in state_arrays), numbers
+        )
         return named(kind, after if state_arrays else (after,))
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
@@ -210,7 +212,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
             kind, floor_step(kind, settings, steps, *arrays)
         ),
         show=lambda kind, settings, steps, launch, p, *arrays: (
-            f"{what.format(NAMES[kind])}{launch} of {p.size} parameters, {_as_shown(settings)}"
+            f"{template.format(NAMES[kind])}{launch} of {p.size} parameters, {_as_shown(settings)}"
         ),
         hand=[
             ((kind, settings, 0, Launch(1, 2), *map(as_float, arrays)), named(kind, expected))
@@ -222,7 +224,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 97) for launch in any_grid(count)],
         dtype="float32",
         terms=lambda *arguments: 32,
-        scale=lambda kind, settings, steps, launch, *arrays: of_squares(max(np.abs(each).max() for each in arrays)),
+        scale=lambda kind, settings, steps, launch, *arrays: of_squares(max(np.abs(array).max() for array in arrays)),
         mistakes=[
             *(recognised(mistake, text, output) for mistake, text in OPTIMIZER_MISTAKES.items() for output in outputs),
             Mistake(
@@ -243,7 +245,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
 
 
 def all_of(checks: Iterable[Callable[[Tally], None]]) -> Callable[[Tally], None]:
-    """One check that runs these, one after the other."""
+    """One check that runs several checks, one after the other."""
     made = list(checks)
 
     def check(tally: Tally) -> None:

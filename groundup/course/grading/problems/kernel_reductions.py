@@ -85,8 +85,8 @@ def block_sum_mistakes(reading: str, block: int, terms: Callable[..., np.ndarray
 
     def over(places: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
         def wrong(*arguments: Any) -> Any:
-            found = terms(*arguments)
-            return found[places(np.arange(block))].sum(axis=0)
+            numbers = terms(*arguments)
+            return numbers[places(np.arange(block))].sum(axis=0)
 
         return wrong
 

@@ -62,7 +62,7 @@ class Problem:
         return np.concatenate([each.ravel() for each in self.parameters])
 
     def at(self, flat: np.ndarray) -> Problem:
-        """The same problem with other parameters, given in one row."""
+        """This problem with other parameters. flat: all of them in one row"""
         ends = np.cumsum([each.size for each in self.parameters])[:-1]
         parts = [part.reshape(p.shape) for part, p in zip(np.split(flat, ends), self.parameters, strict=True)]
         return replace(self, parameters=parts)
@@ -102,7 +102,7 @@ ones, no hidden layer, narrow, deep, far out. With softmax, each output of which
 whether the mask or the derivative comes first."""
 
 BATCHES = [((3, 4, 3, 2), batch, True) for batch in (4, 9, 2, 4, 4)]
-"""The same network with a larger and a smaller batch."""
+"""Cases of one network whose batch grows and shrinks."""
 
 
 SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
@@ -128,7 +128,7 @@ def bend_back(activation: str, grad: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def network_trace(
-    given: Problem, *, activated: bool = True, masked: bool = True, bias: bool = True
+    case: Problem, *, activated: bool = True, masked: bool = True, bias: bool = True
 ) -> dict[str, np.ndarray]:
     """The output of every layer, by name: z of a dense layer, output of its activation, dropped where there are masks.
 
@@ -139,26 +139,26 @@ def network_trace(
     bias=False          the bias is left out
     """
     trace: dict[str, np.ndarray] = {}
-    signal = given.x.astype(np.float64)
-    for i in range(given.layers):
-        z = trace[f"z{i + 1}"] = signal @ given.parameters[2 * i] + (given.parameters[2 * i + 1] if bias else 0)
-        if i < given.layers - 1:
-            signal = trace[f"output{i + 1}"] = bend(given.activation, z) if activated else z
-            if given.masks:
-                signal = trace[f"dropped{i + 1}"] = signal * (given.masks[i] if masked else 1)
+    signal = case.x.astype(np.float64)
+    for i in range(case.layers):
+        z = trace[f"z{i + 1}"] = signal @ case.parameters[2 * i] + (case.parameters[2 * i + 1] if bias else 0)
+        if i < case.layers - 1:
+            signal = trace[f"output{i + 1}"] = bend(case.activation, z) if activated else z
+            if case.masks:
+                signal = trace[f"dropped{i + 1}"] = signal * (case.masks[i] if masked else 1)
     return trace
 
 
-def network_loss(given: Problem) -> float:
+def network_loss(case: Problem) -> float:
     """The loss of a problem."""
-    outputs = network_trace(given)[f"z{given.layers}"]
-    if given.loss == "mean_squared_error":
-        return float(np.mean((outputs - given.y) ** 2))
-    return cross_entropy_of(outputs, given.y)
+    outputs = network_trace(case)[f"z{case.layers}"]
+    if case.loss == "mean_squared_error":
+        return float(np.mean((outputs - case.y) ** 2))
+    return cross_entropy_of(outputs, case.y)
 
 
 def network_gradients(
-    given: Problem, *, slope: bool = True, masked: bool = True, handed_on: bool = True
+    case: Problem, *, slope: bool = True, masked: bool = True, handed_on: bool = True
 ) -> dict[str, np.ndarray]:
     """Every parameter's gradient and dL/dx, by name. The switches make known mistakes:
 
@@ -166,29 +166,29 @@ def network_gradients(
     masked=False        the masks are not used on the way back
     handed_on=False     every layer gets the gradient of the loss
     """
-    trace = {"x": given.x, **network_trace(given)}
-    grad = of_loss = loss_slopes(given, trace[f"z{given.layers}"])
-    found: dict[str, np.ndarray] = {}
+    trace = {"x": case.x, **network_trace(case)}
+    grad = of_loss = loss_slopes(case, trace[f"z{case.layers}"])
+    gradients: dict[str, np.ndarray] = {}
     for came_in, name in reversed(list(pairwise(trace))):
         i = int(name[-1]) - 1
         if not handed_on:
             grad = of_loss
         if name.startswith("z"):
-            found[f"dL/dW{i + 1}"], found[f"dL/db{i + 1}"] = trace[came_in].T @ grad, grad.sum(axis=0)
-            grad = grad @ given.parameters[2 * i].T
+            gradients[f"dL/dW{i + 1}"], gradients[f"dL/db{i + 1}"] = trace[came_in].T @ grad, grad.sum(axis=0)
+            grad = grad @ case.parameters[2 * i].T
         elif name.startswith("output"):
-            grad = bend_back(given.activation, grad, trace[came_in]) if slope else grad
-        elif given.masks and masked:
-            grad = grad * given.masks[i]
-    ordered = [found[f"dL/d{p}{k + 1}"] for k in range(given.layers) for p in "Wb"]
+            grad = bend_back(case.activation, grad, trace[came_in]) if slope else grad
+        elif case.masks and masked:
+            grad = grad * case.masks[i]
+    ordered = [gradients[f"dL/d{p}{k + 1}"] for k in range(case.layers) for p in "Wb"]
     return by_name(ordered, grad)
 
 
-def loss_slopes(given: Problem, outputs: np.ndarray) -> np.ndarray:
+def loss_slopes(case: Problem, outputs: np.ndarray) -> np.ndarray:
     """The gradient of the loss by the network's outputs."""
-    if given.loss == "mean_squared_error":
-        return 2 * (outputs - given.y) / outputs.size
-    return cross_entropy_slopes(outputs, given.y)
+    if case.loss == "mean_squared_error":
+        return 2 * (outputs - case.y) / outputs.size
+    return cross_entropy_slopes(outputs, case.y)
 
 
 def network_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Problem]:
@@ -275,10 +275,10 @@ def network_slopes(call: Callable[[Problem], Mapping[str, Any]]) -> Callable[[Ta
 
 
 def _network_slopes(call: Callable[[Problem], Mapping[str, Any]], given: Problem) -> Callable[[Tally], None]:
-    def flat(found: Mapping[str, Any] | None) -> np.ndarray | None:
-        if found is None:
+    def flat(gradients: Mapping[str, Any] | None) -> np.ndarray | None:
+        if gradients is None:
             return None
-        return np.concatenate([np.ravel(found[f"dL/d{p}{k + 1}"]) for k in range(given.layers) for p in "Wb"])
+        return np.concatenate([np.ravel(gradients[f"dL/d{p}{k + 1}"]) for k in range(given.layers) for p in "Wb"])
 
     return gradient_check(
         lambda theta: network_loss(given.at(theta)),
@@ -298,14 +298,14 @@ def backward_exercise(
     return Exercise(
         call=call,
         reference=network_gradients,
-        show=lambda given: f"backward of {given}",
+        show=lambda case: f"backward of {case}",
         hand=BACKPROPAGATION_HAND,
         arguments=network_case,
         typical=((3, 3, 3, 3), 4, True),
         sizes=NETWORKS,
         again=BATCHES,
-        terms=lambda given: 256,
-        scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
+        terms=lambda case: 256,
+        scale=lambda case: 10.0 + float(np.abs(case.flat).max()) ** 2,
         gradient=network_slopes(call),
         way=way,
         mistakes=[*BACKPROPAGATION_MISTAKES, *mistakes],

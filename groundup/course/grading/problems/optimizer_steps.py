@@ -56,11 +56,11 @@ def steps_case(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Steps]:
     return (Steps(*start, gradients, [0.1] * (count - 2) + [0.03, 0.03], settings),)
 
 
-def steps_scale(given: Steps) -> dict[str, float]:
+def steps_scale(case: Steps) -> dict[str, float]:
     """The scale of the rounding of the parameters, and of what the optimizers keep."""
-    largest = max(float(np.nanmax(np.abs(each))) for pair in given.gradients for each in pair)
-    start = 4 * max(1.0, float(np.abs(given.weights).max()), float(np.abs(given.bias).max()))
-    slope = largest + start * given.settings.get("weight_decay", 0.0)
+    largest = max(float(np.nanmax(np.abs(each))) for pair in case.gradients for each in pair)
+    start = 4 * max(1.0, float(np.abs(case.weights).max()), float(np.abs(case.bias).max()))
+    slope = largest + start * case.settings.get("weight_decay", 0.0)
     scales = {"velocity": 10 * slope, "first_moment": slope, "second_moment": slope**2}
     kept = {state_name(buffer, name): scale for buffer, scale in scales.items() for name in ("weights", "bias")}
     return {"weights": start + 2 * slope, "bias": start + 2 * slope, **kept}
@@ -72,7 +72,7 @@ def state_name(buffer: str, parameter: str) -> str:
 
 
 def sgd_steps(
-    given: Steps,
+    case: Steps,
     *,
     sign: float = -1.0,
     of_step: bool = False,
@@ -92,20 +92,20 @@ def sgd_steps(
     behind          Nesterov's step goes along momentum * v, without the gradient
     changed         settings that the mistake confuses with others, such as momentum=0.0
     """
-    settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **given.settings, **changed}
+    settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **case.settings, **changed}
     momentum, nesterov = settings["momentum"], settings["nesterov"]
     decay = decay_sign * settings["weight_decay"]
     after: dict[str, Any] = {}
-    for k, (name, start) in enumerate((("weights", given.weights), ("bias", given.bias))):
+    for k, (name, start) in enumerate((("weights", case.weights), ("bias", case.bias))):
         p, v = start.astype(np.float64), np.zeros(start.shape)
-        for gradients, rate in zip(given.gradients, given.rates, strict=True):
+        for gradients, rate in zip(case.gradients, case.rates, strict=True):
             g = gradients[k].astype(np.float64) + (0 if decoupled else decay * p)
             if momentum:
                 v = momentum * v + (rate if of_step else 1 - momentum if damped else 1.0) * g
                 g = (0 if behind else g) + momentum * v if nesterov else v
             p = p + sign * (1.0 if of_step and momentum else rate) * (g + (decay * p if decoupled else 0))
         after[name] = p
-        if given.settings.get("momentum"):
+        if case.settings.get("momentum"):
             after[state_name("velocity", name)] = v
     return after
 
@@ -193,7 +193,7 @@ SGD_SIZES: list[tuple[Any, ...]] = [
 
 
 def adam_steps(
-    given: Steps,
+    case: Steps,
     *,
     sign: float = -1.0,
     corrected: tuple[bool, bool] = (True, True),
@@ -220,12 +220,12 @@ def adam_steps(
     kept_corrected  the corrected moments are kept in the place of the moments
     root_first      the root is taken before the correction
     """
-    settings = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0, **given.settings, **changed}
+    settings = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0, **case.settings, **changed}
     beta1, beta2, epsilon, decay = (settings[name] for name in ("beta1", "beta2", "epsilon", "weight_decay"))
     after: dict[str, Any] = {}
-    for k, (name, start) in enumerate((("weights", given.weights), ("bias", given.bias))):
+    for k, (name, start) in enumerate((("weights", case.weights), ("bias", case.bias))):
         p, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
-        for t, (gradients, rate) in enumerate(zip(given.gradients, given.rates, strict=True), start=1):
+        for t, (gradients, rate) in enumerate(zip(case.gradients, case.rates, strict=True), start=1):
             g = gradients[k] + (0 if decoupled else decay * p)
             m, v = (m, v) if remembered else (0 * m, 0 * v)
             m = beta1 * m + (1 - beta1) * g

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from groundup.course.checks.check import Tally, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.grading.calling import on_lists
 
 EXPECTED = np.arange(1.0, 7).reshape(2, 3)

@@ -9,7 +9,8 @@ import pytest
 
 from groundup.course.checks import repeated
 from groundup.course.checks.check import Tally, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of, twice_with_others
+from groundup.course.checks.exercise import Exercise, twice_with_others
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.grading.calling.on_lists import on_lists
 
 

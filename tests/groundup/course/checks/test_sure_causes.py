@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from groundup.course.checks.check import Tally, Wrong
-from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
 
 LAST = Mistake("only the last", lambda x: x[-1] if len(x) > 1 else None)

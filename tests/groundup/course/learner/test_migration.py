@@ -7,7 +7,7 @@ import pytest
 
 from groundup.cli import main
 from groundup.course.assembly import assemble
-from groundup.course.learner.finding import locate
+from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.migration import MOVED, OUTGROWN
 from groundup.course.learner.project_files import solution_file, stubbed
 from groundup.course.manifest import ROOT, course

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from groundup.course.learner import record
-from groundup.course.learner.finding import commit_first, locate, start
 from groundup.course.learner.functions import FunctionMissing
+from groundup.course.learner.learners_folder import commit_first, locate, start
 from groundup.course.learner.project_files import files, solution
 from groundup.course.manifest import course
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from groundup.studio.benchmarks.reading import PROFILE, of_profile, read
-from groundup.studio.benchmarks.shelf import MOST_UPLOADS, RECORDED, Shelf
+from groundup.studio.benchmarks.recorded_results import MOST_UPLOADS, RECORDED, Shelf
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import load
 from shared.profile import document as profile_file
-from tests.shared.profile.test_found import ROOFS, profile
+from tests.shared.profile.test_step_profile import ROOFS, profile
 
 BENCH = RECORDED / "bench-quick" / "results.json"
 
@@ -75,7 +75,7 @@ def test_only_files_that_are_offered_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundup.studio.benchmarks.shelf.MOST_BYTES", 1000)
+    monkeypatch.setattr("groundup.studio.benchmarks.recorded_results.MOST_BYTES", 1000)
     found = shelf(tmp_path)
     with pytest.raises(ValueError, match=r"bench-2-threads/results.json: 617,838 bytes"):
         found.text(found.entries()[0].code)

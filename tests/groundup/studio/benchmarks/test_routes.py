@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groundup.studio.benchmarks.shelf import RECORDED
+from groundup.studio.benchmarks.recorded_results import RECORDED
 from shared.bench.records.compare import as_document, compare
 from shared.bench.records.document import load
 from shared.numbers import duration

@@ -18,7 +18,7 @@ from groundup.course.faults import places
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
 from groundup.course.judging.warden import descendants
-from groundup.course.learner.finding import DEFAULT, opened
+from groundup.course.learner.learners_folder import DEFAULT, opened
 from groundup.course.learner.project_files import program
 from groundup.course.learner.record import NAME
 from groundup.course.learner.workspace import Workspace
@@ -299,7 +299,7 @@ def test_a_grading_ends_with_a_studio_that_is_killed(learner: Workspace) -> None
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from groundup.course.learner.finding import opened\n"
+        "from groundup.course.learner.learners_folder import opened\n"
         "from groundup.course.manifest import course\n"
         "from groundup.studio.course.watching import Watch\n"
         "watch = Watch(opened(Path(sys.argv[1]), course()), course().task('1.1'))\n"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from groundup.studio.floors import below, source
+from groundup.studio.floors import source, underlying_code
 from groundup.studio.floors.colouring import coloured
-from groundup.studio.floors.recorded import DOCS, PATH, made, records, told
+from groundup.studio.floors.page_rows import room, rooms
+from groundup.studio.floors.recorded_speeds import DOCS, PATH, collected, recorded_times, records
 from groundup.studio.floors.rooms import NAMES, rows
-from groundup.studio.floors.shown import room, rooms
 from shared.bench.records.document import load
 from shared.contract import STAGES
 from shared.machine.processes import ROOT
@@ -58,12 +58,12 @@ def test_stage_3_has_its_c_below_it_and_stage_4_its_kernels(name: str) -> None:
 
 
 def test_the_tables_name_what_is_there() -> None:
-    assert [name for names in below.KERNELS.values() for name in names if source.kernel(name) is None] == []
-    assert [name for names in below.C.values() for name in names if source.c(name) is None] == []
-    for key in below.KERNELS:
+    assert [name for names in underlying_code.KERNELS.values() for name in names if source.kernel(name) is None] == []
+    assert [name for names in underlying_code.C.values() for name in names if source.c(name) is None] == []
+    for key in underlying_code.KERNELS:
         file, _, function = key.partition(".")
         assert source.python(STAGES[3], file, function) is not None, key
-    for key in below.C:
+    for key in underlying_code.C:
         file, _, function = key.partition(".")
         assert source.python(STAGES[2], file, function) is not None, key
 
@@ -108,8 +108,8 @@ def test_c_is_coloured() -> None:
 
 
 def test_the_speeds_in_the_package_are_those_of_the_records() -> None:
-    assert json.loads(PATH.read_text(encoding="utf-8")) == json.loads(json.dumps(made())), (
-        "python -m groundup.studio.floors.recorded makes recorded.json again"
+    assert json.loads(PATH.read_text(encoding="utf-8")) == json.loads(json.dumps(collected())), (
+        "python -m groundup.studio.floors.recorded_speeds makes recorded.json again"
     )
 
 
@@ -119,8 +119,8 @@ def test_a_speed_is_the_recorded_one_and_compared_with_the_lowest_floor() -> Non
         for row in load(DOCS / "bench-2-threads" / "results.json").rows
         if (row.kind, row.name, row.part, row.dtype) == ("op", "relu", "forward", "float64")
     }
-    (first,) = told(STAGES[0], "op", "relu", "forward")
-    (second,) = told(STAGES[1], "op", "relu", "forward")
+    (first,) = recorded_times(STAGES[0], "op", "relu", "forward")
+    (second,) = recorded_times(STAGES[1], "op", "relu", "forward")
     assert first == f"{duration(found[STAGES[0]])} for 64 by 128, float64"
     assert second.startswith(duration(found[STAGES[1]]))
     assert second.endswith(f"{round(found[STAGES[0]] / found[STAGES[1]]):.0f} times as fast as stage 1")
@@ -133,7 +133,7 @@ def test_of_stage_4_only_a_gpus_times_are_there() -> None:
 
 
 def test_the_page_works_where_there_are_no_docs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundup.studio.floors.recorded.DOCS", tmp_path)
+    monkeypatch.setattr("groundup.studio.floors.recorded_speeds.DOCS", tmp_path)
     assert len(rooms()["records"]) == 3
     assert rows("matmul")
 

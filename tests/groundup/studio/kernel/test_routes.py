@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from groundup.course.learner import finding
+from groundup.course.learner import learners_folder
 from groundup.course.learner.project_files import solution_file
 from groundup.course.manifest import course
 from groundup.studio.kernel import workers
@@ -286,7 +286,7 @@ def test_a_learners_kernel_is_shown_as_it_stands_in_the_learners_file(
     studio_server: RunningStudio, session: str, tmp_path: Path
 ) -> None:
     known = course()
-    workspace, _ = finding.start(tmp_path / finding.DEFAULT, known)
+    workspace, _ = learners_folder.start(tmp_path / learners_folder.DEFAULT, known)
     task = next(task for task in known.tasks if task.function == "columns_by_block")
     offered = [each["id"] for each in studio_server.get("/api/kernel/choices")["tasks"]]
     assert offered == [case.id for case in known.cases if case.week >= 9]  # stubs have nothing to show

@@ -10,7 +10,7 @@ from shared.architectures import NAMED, named
 from shared.bench.kinds import inference, steps
 from shared.bench.kinds.convolutions import Form, convolution_rows, forms_of
 from shared.bench.measuring import gpu
-from shared.bench.measuring.turns import Effort
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch
 from shared.bench.running.plan import MODEL_PARTS, QUICK_CONVOLUTION, Plan, jobs
 from shared.bench.running.predict import QUESTIONS

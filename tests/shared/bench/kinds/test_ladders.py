@@ -8,9 +8,9 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import ladders, machine
-from shared.bench.measuring import gpu, timing, turns
+from shared.bench.measuring import compared_candidates, gpu, timing
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.peak import ROUNDS
-from shared.bench.measuring.turns import Effort
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 
 FOUR = "stage4_numba_cuda"
@@ -93,7 +93,7 @@ def test_only_the_last_rung_counts_as_threaded(monkeypatch: pytest.MonkeyPatch) 
         rested.append(threaded)
         return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     stages = [fake_stage({"a": product, "b": product}, name) for name in ("stage1_pure_python", "stage3_c")]
     rows = list(ladders.ladder_rows(stages, sizes=[2], dtypes=["float64"], effort=Effort(threads=6)))
     assert {(row.stage, row.name): row.threads for row in rows} == {
@@ -113,7 +113,7 @@ def test_the_peak_is_measured_in_the_same_rounds_and_counts_once_for_each_thread
     def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
         return {name: timing.summarise([3.0, 2.0, 4.0]) for name in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     stage = fake_stage({"a": product, "b": product}, "stage3_c", peak=lambda dtype, rounds: 10.0)
     rows = list(ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], effort=Effort(threads=3)))
     assert [row.peak for row in rows] == [5.0, 15.0]  # 10 operations in 2 s, the fastest
@@ -212,7 +212,7 @@ def test_pytorch_stands_beside_every_rung(monkeypatch: pytest.MonkeyPatch) -> No
         seconds = {ladders.REFERENCE: 2.0, ladders.PYTORCH: 3.0}
         return {name: timing.summarise([seconds.get(name, 1.0)]) for name in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     monkeypatch.setattr(ladders.pytorch, "product", lambda torch, form, a, b, out: lambda: None)
     (row,) = ladders.ladder_rows(
         [fake_stage({"a": product})], sizes=[2], dtypes=["float32"], effort=Effort(threads=1), torch=object()

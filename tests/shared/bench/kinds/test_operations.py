@@ -10,8 +10,8 @@ import pytest
 from shared import contract
 from shared.bench.kinds import operations
 from shared.bench.kinds.operation_table import NAMES, dense_work, numbers, problem
-from shared.bench.measuring import timing, turns
-from shared.bench.measuring.turns import Effort
+from shared.bench.measuring import compared_candidates, timing
+from shared.bench.measuring.compared_candidates import Effort
 from tests.fake_stages import say_of_stage_4
 
 SHAPE = (3, 5)
@@ -168,7 +168,7 @@ def test_only_the_layer_rests_and_wakes_each_library_once_a_round(monkeypatch: p
         asked.append((set(threaded), rest.seconds))
         return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     monkeypatch.setattr(operations.time, "sleep", slept.append)
     stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(C)]
     rows = rows_of(stages, "relu", "SGD", "dense", effort=Effort(1, threads=2), shapes=[SHAPE, (2, 2)])

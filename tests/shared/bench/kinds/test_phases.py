@@ -10,8 +10,8 @@ import pytest
 from shared import contract
 from shared.bench.kinds import phases
 from shared.bench.measuring import children, device_clock
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.turns import Effort
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 from tests.stages import USABLE_STAGES
 

@@ -8,9 +8,9 @@ import pytest
 from shared import contract
 from shared.bench.kinds import products
 from shared.bench.kinds.products import Product
-from shared.bench.measuring import timing, turns
+from shared.bench.measuring import compared_candidates, timing
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.timing import CACHE_LINE
-from shared.bench.measuring.turns import Effort
 from tests.fake_stages import fake_stage, product
 
 SMALL = (Product("xW", "nn", 4, 5, 3), Product("xᵀg", "tn", 5, 4, 3), Product("gWᵀ", "nt", 4, 3, 5))
@@ -38,11 +38,11 @@ def test_every_contender_computes_the_same_product(
 
     def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
         for name, call in candidates.items():
-            if name != turns.PEAK:
+            if name != compared_candidates.PEAK:
                 results[name] = np.array(call())
         return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     list(products.product_rows([stage], products=[case], effort=Effort(threads=1)))
     assert (stage.name, "") in results
     for result in results.values():
@@ -69,7 +69,7 @@ def test_rows_say_how_many_times_as_fast(monkeypatch: pytest.MonkeyPatch) -> Non
         assert set(threaded) == {("numpy", ""), ("stage3_c", "")}
         return {name: timing.summarise([seconds[name]]) for name in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     stage = fake_stage({"packed": product, "threads": product}, "stage3_c")
     rows = list(products.product_rows([stage], products=SMALL[:1], effort=Effort(threads=2)))
     assert [(row.contender, row.threads, row.ratio, row.against) for row in rows] == [

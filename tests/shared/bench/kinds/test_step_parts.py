@@ -10,8 +10,8 @@ import pytest
 from shared import contract
 from shared.bench.kinds import step_parts
 from shared.bench.kinds.steps import Case, batch_of
-from shared.bench.measuring import timing, turns
-from shared.bench.measuring.turns import Effort
+from shared.bench.measuring import compared_candidates, timing
+from shared.bench.measuring.compared_candidates import Effort
 from tests.fake_stages import say_of_stage_4
 
 SMALL = Case((6, 5, 4), 3, "float64")
@@ -149,7 +149,7 @@ def test_each_library_is_woken_once_a_round_and_a_gpu_waited_for(monkeypatch: py
         return {name: timing.summarise([1.0]) for name in candidates}
 
     say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     cuda = types.SimpleNamespace(synchronize=lambda: None)
     stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(CUDA, arrays={"cuda": cuda})]
     rows = rows_of(stages, effort=Effort(1, threads=2))

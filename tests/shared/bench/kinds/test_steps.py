@@ -8,7 +8,7 @@ from shared import contract
 from shared.architectures import NAMED
 from shared.bench.kinds import steps
 from shared.bench.kinds.steps import Case
-from shared.bench.measuring.turns import Effort
+from shared.bench.measuring.compared_candidates import Effort
 from tests.fake_stages import fake_stage, say_of_stage_4
 from tests.wide import widely
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from shared.bench.kinds import ladders
-from shared.bench.measuring import timing, turns
+from shared.bench.measuring import compared_candidates, timing
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import Clock, Rest, Rounds
-from shared.bench.measuring.turns import Effort
 from shared.bench.records.tables import tables
 from shared.bench.running.passes import merge
 from tests.fake_stages import fake_stage
@@ -190,7 +190,7 @@ def test_candidates_of_known_speed_come_out_as_what_they_are(monkeypatch: pytest
         own = {"clock": Clock(machine.clock, lambda seconds: None), "rounds": Rounds(minimum_sample=0.0)}
         return timing.measure(candidates | {ladders.REFERENCE: sleeper("R", 0.001)}, **options | own)
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     speeds = {"nap": 0.004, "doze": 0.002, "blink": 0.001}
     stage = fake_stage({name: sleeper(name, seconds) for name, seconds in speeds.items()})
     rows: list[BenchRow] = []

@@ -8,7 +8,7 @@ import pytest
 from shared import contract
 from shared.bench.kinds.steps import LEARNING_RATE, Case, expected_losses, start_parameters
 from shared.bench.measuring import gpu
-from shared.bench.measuring.turns import Effort
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.on_gpu import resident_steps
 from shared.bench.peers import pytorch_device
 from tests.wide import wide

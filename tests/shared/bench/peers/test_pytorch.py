@@ -8,8 +8,8 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import products, steps, training
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import Curve
-from shared.bench.measuring.turns import Effort
 from shared.bench.peers import pytorch
 from shared.data.datasets import Dataset, Split
 

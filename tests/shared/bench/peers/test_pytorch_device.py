@@ -15,7 +15,7 @@ from shared import contract
 from shared.architectures import named
 from shared.bench.kinds import convolutions, inference, memory, steps
 from shared.bench.measuring import device_clock, gpu
-from shared.bench.measuring.turns import Effort
+from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch, pytorch_device
 from shared.bench.peers.pytorch_device import CONVOLUTION_WAYS, MODEL_WAYS, Way
 from tests.fake_stages import say_of_stage_4

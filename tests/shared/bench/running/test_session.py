@@ -182,7 +182,7 @@ if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
     import atexit, time
     from pathlib import Path
     from shared.bench.kinds import ladders
-    from shared.bench.measuring.turns import Effort
+    from shared.bench.measuring.compared_candidates import Effort
 
     real = ladders.ladder_rows
 

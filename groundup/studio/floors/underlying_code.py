@@ -1,6 +1,6 @@
 """Which C functions and kernels a Python function leads to.
 
-of_stage3(file, found)    the C functions whose names stand in the function, or in those of its file that it calls
+of_stage3(file, function) the C functions whose names stand in the function, or in those of its file that it calls
 of_stage4(file, name)     the kernels: a table, because a kernel is mostly chosen while the program runs
 """
 
@@ -23,18 +23,18 @@ C: dict[str, tuple[str, ...]] = {
 """Function of stage 3 -> C functions whose names do not stand in it."""
 
 
-def of_stage3(file: str, found: Found) -> list[Found]:
+def of_stage3(file: str, function: Found) -> list[Found]:
     """The C functions that a function of stage 3 leads to. file: its room, without .py"""
-    own = found.name
+    own = function.name
     if "." in own or file == "steps":
-        names = [*C.get(f"{file}.{own}", ()), *_texts(found)]
+        names = [*C.get(f"{file}.{own}", ()), *_texts(function)]
     else:
         base = own.removesuffix("_backward")
         names = [own, base + "_activation" + own.removeprefix(base), *C.get(f"{file}.{own}", ())]
-        names += [name for name in _texts(found) if name.startswith(own) or name.endswith(f"_{own}")]
+        names += [name for name in _texts(function) if name.startswith(own) or name.endswith(f"_{own}")]
     known = [each for name in dict.fromkeys(names) if name.isidentifier() and (each := source.c(name))]
     if not known:
-        texts = [name for each in source.helpers(found) for name in _texts(each)]
+        texts = [name for each in source.helpers(function) for name in _texts(each)]
         known = [each for name in dict.fromkeys(texts) if name.isidentifier() and (each := source.c(name))]
     return [each for each in known if each.name not in (*ACTIVATIONS, *LOSSES) or each.name == own]
 

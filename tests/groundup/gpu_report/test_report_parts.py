@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup.gpu_report import parts
+from groundup.gpu_report import report_parts
 from groundup.gpu_report.part import BACKEND, Part
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
@@ -32,7 +32,7 @@ def part(file: Path | None = None, **plan: Any) -> Part:
 
 def test_every_row_of_the_emulator_says_so(tmp_path: Path) -> None:
     found = part(tmp_path / "part.json")
-    parts.PARTS["launches"](found)
+    report_parts.PARTS["launches"](found)
     document = json.loads((tmp_path / "part.json").read_text())
     assert document["emulated"] is True
     assert [row["kind"] for row in document["rows"]] == ["empty", "six scalars", "six arrays", "looked up"]
@@ -44,7 +44,7 @@ def test_every_row_of_the_emulator_says_so(tmp_path: Path) -> None:
 
 def test_the_device_comes_with_versions_machine_and_reason() -> None:
     found = part()
-    parts.device(found)
+    report_parts.device(found)
     assert found.facts["backend"] == "emulator"
     assert found.facts["reason"] == BACKEND.reason
     assert found.facts["versions"]["numpy"] == np.__version__
@@ -53,10 +53,10 @@ def test_the_device_comes_with_versions_machine_and_reason() -> None:
 
 def test_a_trial_kernel_that_fails_ends_the_report_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = SimpleNamespace(works=False, said="AttributeError: numpy has no attribute row_stack")
-    monkeypatch.setattr(parts, "trial", lambda what: answer)
-    monkeypatch.setattr(parts, "BACKEND", GPU)
+    monkeypatch.setattr(report_parts, "trial", lambda what: answer)
+    monkeypatch.setattr(report_parts, "BACKEND", GPU)
     found = part()
-    parts.device(found)
+    report_parts.device(found)
     assert (found.status, found.rows) == ("error", [])
     assert found.error == (
         "a trial kernel does not run on NVIDIA T4, compute capability 7.5: "
@@ -66,10 +66,10 @@ def test_a_trial_kernel_that_fails_ends_the_report_with_one_sentence(monkeypatch
 
 def test_a_gpu_that_is_not_found_is_no_reason_to_rehearse(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rehearsal would take all the time for which the GPU is lent."""
-    monkeypatch.setattr(parts, "nvidia_gpus", lambda: [{"name": "NVIDIA H100"}])
+    monkeypatch.setattr(report_parts, "nvidia_gpus", lambda: [{"name": "NVIDIA H100"}])
     monkeypatch.delenv("GROUNDUP_CUDA", raising=False)
     found = part()
-    parts.device(found)
+    report_parts.device(found)
     assert found.status == "error"
     assert found.error.startswith("this machine has a GPU (NVIDIA H100), but ")
     assert found.error.endswith("GROUNDUP_CUDA=emulator rehearses")
@@ -111,10 +111,10 @@ def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.Mo
         RungCheck("matmul", "wrong", "float32", lambda: [failed("matmul", "raised RuntimeError: no")]),
         RungCheck("matmul", "right", "float32", lambda: [compare("matmul", [1.0], [1.0], "float32", 1)]),
     ]
-    monkeypatch.setattr(parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(report_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(report_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = part()
-    parts.correctness(found)
+    report_parts.correctness(found)
     assert found.status == "failed"
     assert [(row["rung"], row["ok"]) for row in found.rows] == [("wrong", False), ("right", True)]
     assert found.error == "matmul wrong: matmul: raised RuntimeError: no; no rounding explains that"
@@ -133,11 +133,13 @@ def test_a_part_ends_where_the_device_is_broken(monkeypatch: pytest.MonkeyPatch)
         return [failed("matmul", "raised RuntimeError: no")]
 
     checks = [RungCheck("matmul", name, "float32", raising) for name in ("wrong", "illegal", "next")]
-    monkeypatch.setattr(parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
-    monkeypatch.setattr(parts, "BACKEND", SimpleNamespace(**vars(GPU), cuda=SimpleNamespace(synchronize=synchronize)))
+    monkeypatch.setattr(report_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(report_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(
+        report_parts, "BACKEND", SimpleNamespace(**vars(GPU), cuda=SimpleNamespace(synchronize=synchronize))
+    )
     found = part()
-    parts.correctness(found)
+    report_parts.correctness(found)
     assert [row["rung"] for row in found.rows] == ["wrong", "illegal"]
     said = (
         "after that the device does not work any more (RuntimeError: [700] CUDA_ERROR_ILLEGAL_ADDRESS): "
@@ -156,10 +158,10 @@ def test_a_part_without_time_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> 
     clock = [0.0]
     monkeypatch.setattr(gpu_plan.time, "monotonic", lambda: clock[0])
     checks = [RungCheck("matmul", name, "float32", right) for name in ("first", "second", "third")]
-    monkeypatch.setattr(parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(report_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(report_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = Part(GpuPlan(30.0, tiny=True, begin=0.0))
-    parts.correctness(found)
+    report_parts.correctness(found)
     assert [row["rung"] for row in found.rows] == ["first", "second"]
     assert (found.status, found.error) == ("out of time", "there was no time left")
     assert found.skipped == ["the other checks: skipped: there was no time left"]
@@ -175,10 +177,10 @@ def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_reside
         names = ("matmul", "naive"), ("matmul", "in use, nn"), ("step", "graph"), ("resident", "in use")
         return (RungCheck(what, rung, dtype, right) for what, rung in names)
 
-    monkeypatch.setattr(parts, "rung_checks", checks)
-    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(report_parts, "rung_checks", checks)
+    monkeypatch.setattr(report_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = part()
-    parts.correctness(found)
+    report_parts.correctness(found)
     assert [(row["what"], row["rung"], row["dtype"]) for row in found.rows] == [
         *(("matmul", "naive", "float32"), ("step", "graph", "float32"), ("resident", "in use", "float32")),
         *(("step", "graph", "float64"), ("resident", "in use", "float64")),
@@ -195,17 +197,17 @@ def test_kernels_are_compiled_side_by_side_before_they_are_launched(monkeypatch:
         asked.append(command[-3:-1])
         return answers.pop(0)
 
-    monkeypatch.setattr(parts.processes, "run", run)
+    monkeypatch.setattr(report_parts.processes, "run", run)
     found = part()
-    parts.compile_kernels(found)
+    report_parts.compile_kernels(found)
     assert (asked, found.status) == ([], "skipped")  # the emulator
-    for module in ("part", "parts"):
+    for module in ("part", "report_parts"):
         monkeypatch.setattr(f"groundup.gpu_report.{module}.BACKEND", GPU)
     found, wrong = (Part(GpuPlan(30.0), report=["ladder", "training"]) for _ in range(2))
-    parts.compile_kernels(found)
-    assert asked == [["groundup.compiling.beforehand", "ladder,training"]]
+    report_parts.compile_kernels(found)
+    assert asked == [["groundup.compiling.precompile", "ladder,training"]]
     assert (found.status, found.rows) == ("ok", [{"compiled": 5, "seconds": 2.5}])
-    parts.compile_kernels(wrong)
+    report_parts.compile_kernels(wrong)
     assert (wrong.status, wrong.error) == ("error", "nothing was compiled: KeyError: no")
 
 
@@ -213,7 +215,7 @@ def test_a_wrong_result_fails_a_measuring_part(monkeypatch: pytest.MonkeyPatch) 
     found = [gpu_plan.Found("fine", {"a": 1}), gpu_plan.Found(wrong="b: off; not timed"), gpu_plan.LeftOut("c", "why")]
     monkeypatch.setitem(gpu_plan.PARTS, "ladder", lambda plan: iter(found))
     kept = part()
-    parts.PARTS["ladder"](kept)
+    report_parts.PARTS["ladder"](kept)
     assert (kept.status, kept.error) == ("failed", "b: off; not timed")
     assert kept.skipped == ["c: skipped: why"]
     assert kept.rows == [{"a": 1, "emulated": True}]
@@ -225,7 +227,7 @@ def test_a_group_that_raises_is_wrong_and_the_next_one_is_measured(monkeypatch: 
 
     monkeypatch.setattr(gpu_plan, "step_rows", step_rows)
     kept = part()
-    parts.PARTS["steps"](kept)
+    report_parts.PARTS["steps"](kept)
     assert (kept.status, kept.error) == ("failed", "12-8-4, batch 8: raised RuntimeError: CUDA out of memory")
     assert [row["who"] for row in kept.rows] == ["resident"]
 
@@ -273,7 +275,7 @@ def test_steps_have_their_ratio_to_pytorch() -> None:
 @wide
 def test_training_without_the_full_data_takes_the_subset_and_says_so(tmp_path: Path) -> None:
     found = part(data_dir=tmp_path / "nowhere")
-    parts.PARTS["training"](found)
+    report_parts.PARTS["training"](found)
     assert found.skipped[0].startswith("mnist: skipped: mnist: missing train-images")
     epoch, summary = found.rows
     assert (epoch["kind"], epoch["dataset"], epoch["epoch"]) == ("epoch", "mnist-subset", 1)

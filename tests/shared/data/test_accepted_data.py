@@ -11,8 +11,8 @@ import pytest
 
 from shared.architectures import Architecture
 from shared.contract import Stage, load_stage
+from shared.data.accepted_data import DataError, DataNote, Dataset, Form, Split
 from shared.data.augmentation import Augmentation
-from shared.data.door import DataError, DataNote, Dataset, Form, Split
 from shared.layers import BatchNorm, Conv, Dense, Flatten
 from shared.training.loop import train
 from shared.training.metrics import evaluate

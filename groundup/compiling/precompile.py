@@ -1,7 +1,7 @@
 """The kernels of `groundup bench`, `groundup check` and the GPU report, compiled side by side before any is launched.
 
-    python -m groundup.compiling.beforehand           the process that compiles: one JSON object a line, in and out
-    python -m groundup.compiling.beforehand PART,… SECONDS
+    python -m groundup.compiling.precompile           the process that compiles: one JSON object a line, in and out
+    python -m groundup.compiling.precompile PART,… SECONDS
                                                       compile what these parts of the GPU report launch; what became of
                                                       it is one JSON object
 
@@ -91,7 +91,7 @@ class Prepared:
 class DeviceWorker(Worker):
     """A process that compiles for this machine's GPU, and keeps what it has compiled."""
 
-    module = "groundup.compiling.beforehand"
+    module = "groundup.compiling.precompile"
     backend = BACKEND
 
 
@@ -134,7 +134,7 @@ def _size(name: str) -> tuple[bool, int]:
 
 
 def most_processes() -> int:
-    """How many the free memory of this machine's GPUs has room for."""
+    """The number of compiling processes for which this machine's GPUs have free memory."""
     free = gpu.free_memory()
     return OF_ANY_DEVICE if free is None else max(1, min(MOST_PROCESSES, free // MIB_OF_ONE))
 
@@ -145,7 +145,7 @@ def prepare(
     processes: int | None = None,
     seconds: float | None = None,
 ) -> Prepared:
-    """Compile them in their order, in as many processes as there are cores, at most most_processes().
+    """Compile kernels in their order, in as many processes as there are cores, at most most_processes().
 
     make: a process with `wait_until_ready`, `ask`, `kill` and `close`, as groundup.compiling.check.Worker has them
     seconds: how long that may take; None: as long as it does. Kernels that were compiled until then are kept
@@ -222,8 +222,8 @@ def main() -> None:
     """Compile for parts of the report; without one answer until the questions end."""
     if len(sys.argv) > 1:
         kernels = of_report(sys.argv[1].split(","))
-        found = prepare(kernels, seconds=float(sys.argv[2]))
-        print(json.dumps({"line": found.line(), "kernels": len(kernels), **asdict(found)}))
+        prepared = prepare(kernels, seconds=float(sys.argv[2]))
+        print(json.dumps({"line": prepared.line(), "kernels": len(kernels), **asdict(prepared)}))
         return
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers

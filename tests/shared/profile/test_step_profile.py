@@ -13,9 +13,9 @@ from rich.console import Console
 from shared.bench.measuring.timing import summarise
 from shared.profile.bound import bound_of
 from shared.profile.document import Results, as_document, results_of, schema
-from shared.profile.found import Bound, Noted, Profile, Timed
 from shared.profile.operations import Operation
 from shared.profile.roofs import Roofs
+from shared.profile.step_profile import Bound, Noted, Profile, Timed
 from shared.profile.table import NARROW, sentences, table, title
 from shared.profile.trace import trace
 

@@ -27,16 +27,16 @@ def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callab
     """
     to_terminal = TextConsole(stderr=True)
     lines = sys.stderr if json else sys.stdout
-    before, begin, told = float("-inf"), time.monotonic(), ""
+    before, begin, latest = float("-inf"), time.monotonic(), ""
     columns = TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[left]}")
     bar = Progress(*columns, console=to_terminal, disable=not to_terminal.is_terminal, transient=True)
     task = bar.add_task(first, total=None, left="")
 
-    def say(what: str, share: float | None = None) -> None:
-        nonlocal before, told
-        is_new, told = what != told, what
+    def say(activity: str, share: float | None = None) -> None:
+        nonlocal before, latest
+        is_new, latest = activity != latest, activity
         rest = "" if share is None else left(share, time.monotonic() - begin)
-        bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0, left=rest)
+        bar.update(task, description=activity, total=None if share is None else 1.0, completed=share or 0.0, left=rest)
         if (
             is_new
             and not lines.isatty()
@@ -44,7 +44,7 @@ def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callab
             and time.monotonic() - before >= every
         ):
             before = time.monotonic()
-            print(printable(f"{what} ({rest})" if rest else what), file=lines, flush=True)
+            print(printable(f"{activity} ({rest})" if rest else activity), file=lines, flush=True)
 
     with bar:
         yield say

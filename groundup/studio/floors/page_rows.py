@@ -10,7 +10,7 @@ import ast
 from functools import cache
 from typing import Any
 
-from groundup.studio.floors import below, recorded, source
+from groundup.studio.floors import recorded_speeds, source, underlying_code
 from groundup.studio.floors.colouring import coloured
 from groundup.studio.floors.rooms import NAMES, SENTENCES, Row, rows
 from groundup.studio.floors.source import Found
@@ -27,7 +27,7 @@ def rooms() -> dict[str, Any]:
     return {
         "rooms": [{"name": name, "sentence": SENTENCES[name]} for name in NAMES],
         "floors": [{"name": stage, "title": title} for stage, title in STAGE_TITLES.items()],
-        "records": [{"file": each.file, "title": each.title} for each in recorded.records()],
+        "records": [{"file": each.file, "title": each.title} for each in recorded_speeds.records()],
     }
 
 
@@ -61,8 +61,8 @@ def _function(stage: str, file: str, name: str, rung: str, speed: tuple[str, str
     parts = []
     if found is not None:
         helped = [_part(each, at == 0 and passes_on(found)) for at, each in enumerate(source.helpers(found))]
-        lower = below.of_stage3(file, found) if stage == STAGES[2] else []
-        lower = below.of_stage4(file, name) if stage == STAGES[3] else lower
+        lower = underlying_code.of_stage3(file, found) if stage == STAGES[2] else []
+        lower = underlying_code.of_stage4(file, name) if stage == STAGES[3] else lower
         parts = [_part(found, True), *helped, *(_part(each, at == 0) for at, each in enumerate(lower))]
     return {"name": rung or name, "parts": parts, "speeds": _speeds(stage, speed), "measured": speed is not None}
 
@@ -72,18 +72,18 @@ def _speeds(stage: str, speed: tuple[str, str, str] | None) -> list[str]:
         return []
     kind, name, part = speed
     if name != "last":
-        return recorded.told(stage, kind, name, part)
+        return recorded_speeds.recorded_times(stage, kind, name, part)
     file = {"ladder": "matmul", "step": "steps"}.get(kind, kind)
     rungs = list(source.ladder(stage, file)) or [""]
     for rung in reversed(rungs):  # the last one may be younger than the record
-        if told := recorded.told(stage, kind, rung, part):
+        if told := recorded_speeds.recorded_times(stage, kind, rung, part):
             return told if rung == rungs[-1] else [f"{each} (rung {rung})" for each in told]
     return []
 
 
-def passes_on(found: Found) -> bool:
+def passes_on(listing: Found) -> bool:
     """Whether a function does nothing but call another one."""
-    (function,) = ast.parse(found.text).body
+    (function,) = ast.parse(listing.text).body
     statements = function.body[1:] if ast.get_docstring(function) else function.body  # type: ignore[attr-defined, arg-type]
     return len(statements) == 1
 

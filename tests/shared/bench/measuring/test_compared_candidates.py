@@ -1,11 +1,11 @@
-"""shared.bench.measuring.turns: what a group's candidates are given, and the columns that follow from their times."""
+"""What a group's candidates are given, and the columns that follow from their times."""
 
 from typing import Any
 
 import pytest
 
-from shared.bench.measuring import gpu, timing, turns
-from shared.bench.measuring.turns import CallLimit, Effort, first_of_each, take_turns
+from shared.bench.measuring import compared_candidates, gpu, timing
+from shared.bench.measuring.compared_candidates import CallLimit, Effort, first_of_each, take_turns
 from tests.fake_stages import fake_stage, say_of_stage_4
 
 TWO, FOUR = "stage2_numpy", "stage4_numba_cuda"
@@ -20,7 +20,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         seen.append(how | {"candidates": list(candidates)})
         return {key: timing.summarise([1.0 if key[0] == "numpy" else 2.0]) for key in candidates}
 
-    monkeypatch.setattr(turns, "measure", measure)
+    monkeypatch.setattr(compared_candidates, "measure", measure)
     return seen
 
 
@@ -33,7 +33,7 @@ def test_an_effort_is_handed_on_and_no_number_of_threads_means_every_core(asked:
     assert asked[0]["repeats"] == 3
     assert asked[0]["rounds"] == timing.Rounds(limit=4.0, minimum_sample=0.5)
     assert Effort(threads=7).most_threads == 7
-    assert Effort().most_threads == turns.usable_cores()
+    assert Effort().most_threads == compared_candidates.usable_cores()
 
 
 def test_every_call_on_several_threads_rests_unless_a_library_is_woken_once_a_round(
@@ -67,7 +67,7 @@ def test_a_gpu_is_waited_for_and_has_no_share_of_a_cores_peak(
     columns = [found.columns(key, reference=None, label="") for key in calls]
     assert [each["peak"] for each in columns] == [15.0, None, None]  # 10 operations in 2 s, on 3 threads
     assert [each["clock"] for each in columns] == ["wall", gpu.CLOCK, "wall"]
-    assert turns.PEAK not in found.measured
+    assert compared_candidates.PEAK not in found.measured
 
 
 def test_columns_compare_with_the_reference_and_the_opponents(asked: list[dict[str, Any]]) -> None:

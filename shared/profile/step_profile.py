@@ -38,7 +38,7 @@ class Listener(Protocol):
         """The operations of the step in their order."""
 
     def step(self) -> object:
-        """Take a step; nobody listens."""
+        """Take a step without listening to it."""
 
     def noted_step(self) -> Noted:
         """Take a step and note when each operation began and ended."""
@@ -73,7 +73,7 @@ class Timed:
 
     @property
     def seconds(self) -> float:
-        """The median."""
+        """The median time of the operation, in seconds."""
         return self.measurement.median
 
     @property
@@ -121,7 +121,7 @@ class Profile:
 
     @property
     def share_of_operations(self) -> float:
-        """The same as a share of the plain step's median."""
+        """The medians of all operations together, as a share of the plain step's median."""
         return self.sum_of_operations / self.step.median
 
     @property
@@ -130,7 +130,7 @@ class Profile:
         return self.noted_step.median / self.step.median - 1
 
     def as_dict(self) -> dict[str, Any]:
-        """As the file holds it."""
+        """The profile as values for JSON, as its file holds it."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         own |= {name: asdict(own[name]) for name in ("step", "noted_step", "between")}
         own["operations"] = [_timed_as_dict(each) for each in self.operations]
@@ -140,7 +140,7 @@ class Profile:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Profile:
-        """What `as_dict` made."""
+        """The profile from the values that `as_dict` made."""
         own = {each.name: saved[each.name] for each in fields(cls)}
         own |= {name: Measurement(**own[name]) for name in ("step", "noted_step", "between")}
         own["operations"] = [_timed(each) for each in saved["operations"]]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from groundup import bench_plan
-from groundup.compiling import beforehand
-from groundup.compiling.beforehand import DeviceWorker, Kernel, prepare
+from groundup.compiling import precompile
 from groundup.compiling.check import CompilerMissing
+from groundup.compiling.precompile import DeviceWorker, Kernel, prepare
 from groundup.kernels.launched import CHECK, KNOWN, QUICK, REPORT
 from shared.bench.running import plan as planning
 from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
@@ -26,7 +26,7 @@ SMALL = [Kernel("stage4_numba_cuda.kernels", "dense.add_bias", "T[2] T[1]", dtyp
 
 
 def pretend_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beforehand, "stage_facts", lambda name: {"backend": "gpu"})
+    monkeypatch.setattr(precompile, "stage_facts", lambda name: {"backend": "gpu"})
 
 
 # The list
@@ -57,7 +57,7 @@ def test_every_kernel_of_the_list_is_in_the_catalogue() -> None:
 
 def test_each_kernel_is_compiled_once_and_the_largest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch)
-    found = beforehand.kernels_of(QUICK_PLAN)
+    found = precompile.kernels_of(QUICK_PLAN)
     assert len(found) == len(set(found)) == len({name for names in QUICK.values() for name in names})
     assert "persistent" in found[0].kernel
     assert found[-1].package == "shared.bench.measuring"
@@ -81,7 +81,7 @@ def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pyte
     pretend_gpu(monkeypatch)
     steps, training = ({KNOWN[name][0].kernel for name in REPORT[part]} for part in NETWORKS)
     for only, expected in ((("inference",), steps), (("training",), training), (("memory",), set())):
-        found = beforehand.kernels_of(Plan(tuple(STAGES), only, model="lenet5"))
+        found = precompile.kernels_of(Plan(tuple(STAGES), only, model="lenet5"))
         assert {kernel.kernel for kernel in found} == expected
         assert len(found) == len(set(found))
 
@@ -102,36 +102,36 @@ def test_the_lists_of_check_and_report_are_what_a_rehearsal_launches() -> None:
 
 
 def test_every_kernel_that_the_report_launches_is_compiled_once() -> None:
-    found = beforehand.of_report([*beforehand.OF_THE_REPORT, "launches"])
-    assert len(found) == len(set(found)) == len({name for names in beforehand.OF_THE_REPORT.values() for name in names})
+    found = precompile.of_report([*precompile.OF_THE_REPORT, "launches"])
+    assert len(found) == len(set(found)) == len({name for names in precompile.OF_THE_REPORT.values() for name in names})
     assert found[0].kernel.startswith("persistent.")  # which takes longest
-    steps = set(beforehand.of_report(["steps"]))
+    steps = set(precompile.of_report(["steps"]))
     assert set(found[: len(steps)]) == steps  # if the time is short, those of the last parts are left
-    assert beforehand.of_report(["device", "launches", "suite"]) == []
+    assert precompile.of_report(["device", "launches", "suite"]) == []
     assert {kernel.needs for kernel in found} >= {(7, 5), (8, 0)}
 
 
 def test_a_check_has_the_kernels_of_its_dtype_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert beforehand.of_check(STAGES, None) == [] or BACKEND.name == "gpu"
+    assert precompile.of_check(STAGES, None) == [] or BACKEND.name == "gpu"
     pretend_gpu(monkeypatch)
-    both = beforehand.of_check(STAGES, None)
+    both = precompile.of_check(STAGES, None)
     assert len(both) == len(set(CHECK))
     assert {kernel.dtype for kernel in both} == {"float32", "float64"}
-    assert {kernel.dtype for kernel in beforehand.of_check(STAGES, "float32")} == {"float32"}
-    assert beforehand.of_check(STAGES[:3], None) == []
+    assert {kernel.dtype for kernel in precompile.of_check(STAGES, "float32")} == {"float32"}
+    assert precompile.of_check(STAGES[:3], None) == []
 
 
 def test_a_part_alone_compiles_what_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch)
-    found = beforehand.kernels_of(Plan(tuple(STAGES), ("inference",), quick=True))
+    found = precompile.kernels_of(Plan(tuple(STAGES), ("inference",), quick=True))
     assert {kernel.kernel for kernel in found} == {KNOWN[name][0].kernel for name in QUICK["inference"]}
 
 
 def test_nothing_is_compiled_without_a_gpu_or_in_a_full_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert beforehand.kernels_of(QUICK_PLAN) == [] or BACKEND.name == "gpu"
+    assert precompile.kernels_of(QUICK_PLAN) == [] or BACKEND.name == "gpu"
     pretend_gpu(monkeypatch)
-    assert beforehand.kernels_of(Plan(tuple(STAGES))) == []
-    assert beforehand.kernels_of(Plan(tuple(STAGES[:3]), quick=True)) == []
+    assert precompile.kernels_of(Plan(tuple(STAGES))) == []
+    assert precompile.kernels_of(Plan(tuple(STAGES[:3]), quick=True)) == []
 
 
 # Side by side
@@ -200,7 +200,7 @@ def test_every_kernel_is_given_to_one_process() -> None:
 def test_there_are_no_more_processes_than_work_cores_or_memory(
     count: int, cores: int, memory: int | None, made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beforehand.gpu, "free_memory", lambda: memory)
+    monkeypatch.setattr(precompile.gpu, "free_memory", lambda: memory)
     crew = Asked()
     prepare(some(count), crew, processes=cores)
     assert crew.made == made
@@ -231,8 +231,8 @@ def test_kernels_for_which_there_is_no_time_are_left_to_their_launch() -> None:
 @pytest.mark.skipif(BACKEND.name == "simulator", reason="Numba's simulator compiles nothing")
 def test_an_older_device_than_a_kernel_needs_is_not_asked_to_compile_it() -> None:
     wanted = vars(SMALL[0]) | {"kernel": "dense.no_such"}
-    assert beforehand.compiled(wanted | {"needs": (99, 0)}) == {"too new": True}
-    assert "no_such" in beforehand.compiled(wanted)["error"]
+    assert precompile.compiled(wanted | {"needs": (99, 0)}) == {"too new": True}
+    assert "no_such" in precompile.compiled(wanted)["error"]
 
 
 def test_a_process_without_a_device_leaves_the_work_to_the_others() -> None:

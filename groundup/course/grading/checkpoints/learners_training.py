@@ -21,16 +21,16 @@ def each_alone(*tasks: str) -> Check:
         for number in tasks:
             task = course().task(number)
             tally.trying(f"{task.id} {task.function} alone")
-            for each in grading.task_checks(number):
+            for task_check in grading.task_checks(number):
                 try:
-                    each.run(Tally())
+                    task_check.run(Tally())
                 except Wrong as wrong:
-                    wrong.what = f"{task.function} ({task.id}) is wrong, in its check {each.name}: {wrong.what}"
+                    wrong.what = f"{task.function} ({task.id}) is wrong, in its check {task_check.name}: {wrong.what}"
                     raise
                 except Exception as error:
-                    what = f"{task.function} ({task.id}) is wrong, in its check {each.name}: "
+                    prefix = f"{task.function} ({task.id}) is wrong, in its check {task_check.name}: "
                     raise Wrong(
-                        f"{what}{type(error).__name__}: {error}",
+                        f"{prefix}{type(error).__name__}: {error}",
                         cause=f"groundup learn check {task.id} grades it alone",
                     ) from error
             tally.holds(True, f"{task.id} is right")

@@ -16,8 +16,8 @@ from . import check_report
 from .limits import Extent
 
 ALWAYS = 4
-"""So many launches of a kernel with the same grid, block and shapes are looked at; later ones if their number is a
-power of two."""
+"""The first launches of a kernel with one grid, block and shapes that are looked at; of the later ones those whose
+number is a power of two."""
 
 
 def looking(
@@ -36,9 +36,9 @@ def looking(
         # The run that follows prints and warns.
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)
-            found = detector(kernel, grid, block, arguments, dynamic_bytes, number)
-        check_report.looked(name, found)
-        return found
+            detection = detector(kernel, grid, block, arguments, dynamic_bytes, number)
+        check_report.looked(name, detection)
+        return detection
 
     return look
 

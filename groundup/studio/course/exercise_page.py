@@ -14,8 +14,8 @@ from typing import Any
 
 from groundup.course.faults import KINDS
 from groundup.course.learner import record as record_file
-from groundup.course.learner.finding import DEFAULT, commit_first, locate, start
 from groundup.course.learner.functions import FunctionMissing, dedented, find
+from groundup.course.learner.learners_folder import DEFAULT, commit_first, locate, start
 from groundup.course.learner.project_files import solution_file
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
@@ -44,25 +44,25 @@ def begin(here: Path) -> Workspace:
     return found
 
 
-def task_of(found: Workspace, name: str | None) -> Task:
+def task_of(learner: Workspace, name: str | None) -> Task:
     """The task of that id; without one the current task."""
-    return chosen_task(found, name or None)
+    return chosen_task(learner, name or None)
 
 
-def progress(found: Workspace) -> dict[str, Any]:
+def progress(learner: Workspace) -> dict[str, Any]:
     """Every phase, week and task with its state, and how many have passed."""
     with contextlib.suppress(ValueError, OSError):  # another program writes progress.toml just now
-        found.record = record_file.load(found.folder / record_file.NAME)
-    states = {task.id: state(found, task) for task in [*found.course.tasks, *found.course.cases]}
-    passed = sum(states[task.id].startswith("passed") for task in found.course.tasks)
+        learner.record = record_file.load(learner.folder / record_file.NAME)
+    states = {task.id: state(learner, task) for task in [*learner.course.tasks, *learner.course.cases]}
+    passed = sum(states[task.id].startswith("passed") for task in learner.course.tasks)
     phases = []
-    for phase in found.course.phases:
+    for phase in learner.course.phases:
         weeks = []
         for week in phase.weeks:
-            cases = [case for case in found.course.cases if case.week == week.number]
+            cases = [case for case in learner.course.cases if case.week == week.number]
             tasks = [_listed(task, states[task.id]) for task in (*week.tasks, *cases)]
             weeks.append({"number": week.number, "title": week.title, "hours": list(week.hours), "tasks": tasks})
-        reached = found.record.of(entry_name(phase)).state == "passed"
+        reached = learner.record.of(entry_name(phase)).state == "passed"
         phases.append(
             {
                 "number": phase.number,
@@ -72,7 +72,12 @@ def progress(found: Workspace) -> dict[str, Any]:
                 "weeks": weeks,
             }
         )
-    return {"passed": passed, "tasks": len(found.course.tasks), "current": task_of(found, None).id, "phases": phases}
+    return {
+        "passed": passed,
+        "tasks": len(learner.course.tasks),
+        "current": task_of(learner, None).id,
+        "phases": phases,
+    }
 
 
 def _listed(task: Task, state: str) -> dict[str, Any]:
@@ -80,10 +85,10 @@ def _listed(task: Task, state: str) -> dict[str, Any]:
     return {"id": task.id, "title": title, "state": state}
 
 
-def shown(found: Workspace, task: Task) -> dict[str, Any]:
+def shown(learner: Workspace, task: Task) -> dict[str, Any]:
     """A task: its title, its week's page, and the hints that were taken."""
-    week = next(week for week in found.course.weeks if week.number == task.week)
-    taken = found.record.of(task.id).hints
+    week = next(week for week in learner.course.weeks if week.number == task.week)
+    taken = learner.record.of(task.id).hints
     return {
         "id": task.id,
         "title": f"Find the fault: {task.title}" if task.fault else task.title,
@@ -94,8 +99,8 @@ def shown(found: Workspace, task: Task) -> dict[str, Any]:
         "week": {"number": week.number, "title": week.title, "hours": list(week.hours)},
         "text": week_text.page(task.week),
         "about": about(task),
-        "place": place(found, task),
-        "source": source(found, task),
+        "place": place(learner, task),
+        "source": source(learner, task),
         "hints": [_hint(task, level) for level in range(1, taken + 1)],
         "last": hints.LAST,
     }
@@ -112,20 +117,20 @@ def about(task: Task) -> str:
     return textwrap.dedent(f"   {comment[1].strip()}") if comment else ""
 
 
-def place(found: Workspace, task: Task) -> str:
+def place(learner: Workspace, task: Task) -> str:
     """file:line of the task's function, as an editor opens it; the file alone where the function cannot be found."""
-    path = found.folder / task.file
+    path = learner.folder / task.file
     try:
-        return f"{path}:{find(found.text(task.file), task.function, task.file).first}"
+        return f"{path}:{find(learner.text(task.file), task.function, task.file).first}"
     except (ValueError, OSError):
         return str(path)
 
 
-def source(found: Workspace, task: Task) -> dict[str, Any]:
+def source(learner: Workspace, task: Task) -> dict[str, Any]:
     """The learner's function in coloured parts, and the line of its beginning; or why it cannot be shown."""
     try:
-        first = found.place(task).first
-        text = dedented(found.function(task))
+        first = learner.place(task).first
+        text = dedented(learner.function(task))
     except (FunctionMissing, ValueError, OSError) as error:
         return {"said": str(error), "first": 0, "lines": []}
     language = "c" if task.file.endswith((".c", ".h")) else "python"
@@ -133,23 +138,23 @@ def source(found: Workspace, task: Task) -> dict[str, Any]:
     return {"said": "", "first": 1 if task.fault else first, "lines": lines[:LONGEST]}
 
 
-def take_hint(found: Workspace, task: Task) -> dict[str, Any]:
+def take_hint(learner: Workspace, task: Task) -> dict[str, Any]:
     """The next hint, as `groundup learn hint` counts it."""
-    return _hint(task, hints.take_hint(found, task, None))
+    return _hint(task, hints.take_hint(learner, task, None))
 
 
 def _hint(task: Task, level: int) -> dict[str, Any]:
     return {"level": level, "name": hints.NAMES[level - 1], "text": " ".join(task.hints[level - 1].split())}
 
 
-def answer(found: Workspace, case: Task, line: str, kind: str) -> dict[str, Any]:
+def answer(learner: Workspace, case: Task, line: str, kind: str) -> dict[str, Any]:
     """Judge where the fault of a detective exercise is said to be, and of which kind; a right answer is written down.
 
     Raises ValueError for a task that is none, a line that is not there, or an unknown kind.
     """
     if case.fault is None:
         raise ValueError(f"{case.id} is no detective exercise: it has no fault to find")
-    told = judge_answer(found, case, line, kind)
+    told = judge_answer(learner, case, line, kind)
     return {
         "line": told.line_right,
         "kind": told.kind_right,
@@ -160,16 +165,16 @@ def answer(found: Workspace, case: Task, line: str, kind: str) -> dict[str, Any]
     }
 
 
-def leave_out(found: Workspace, task: Task) -> str | None:
+def leave_out(learner: Workspace, task: Task) -> str | None:
     """Skip a task: the id of the next one, None if there is none. Raises ValueError for a task that has passed."""
-    if not skip(found, task):
+    if not skip(learner, task):
         raise ValueError(f"{task.id} has passed, so there is nothing to skip")
-    following = next_task(found, task)
+    following = next_task(learner, task)
     return following.id if following else None
 
 
-def solution(found: Workspace, task: Task, reveal: bool) -> dict[str, Any]:
+def solution(learner: Workspace, task: Task, reveal: bool) -> dict[str, Any]:
     """The project's function as the difference from the learner's: open once the task has passed, or with reveal."""
-    if not open_solution(found, task, reveal):
+    if not open_solution(learner, task, reveal):
         return {"open": False, "lines": []}
-    return {"open": True, "lines": difference(found, task)}
+    return {"open": True, "lines": difference(learner, task)}

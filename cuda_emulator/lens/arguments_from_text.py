@@ -32,23 +32,23 @@ def arguments_from(text: str, names: tuple[str, ...], kernel: str) -> tuple[Any,
 
     Raises ValueError for a text that cannot be read, and for names that are not the kernel's.
     """
-    given: dict[str, str] = {}
+    texts: dict[str, str] = {}
     at = 0
     while at < len(text.strip()):
-        found = WORD.match(text.strip(), at)
-        if found is None:
+        match = WORD.match(text.strip(), at)
+        if match is None:
             raise ValueError(f"args: expected name=float32[64,64] or name=5, got {text.strip()[at:]!r}")
-        if found[1] in given:
-            raise ValueError(f"args: {found[1]} is given twice")
-        given[found[1]] = found[2].rstrip(",")
-        at = found.end()
-    missing = [name for name in names if name not in given]
-    unknown = [name for name in given if name not in names]
+        if match[1] in texts:
+            raise ValueError(f"args: {match[1]} is given twice")
+        texts[match[1]] = match[2].rstrip(",")
+        at = match.end()
+    missing = [name for name in names if name not in texts]
+    unknown = [name for name in texts if name not in names]
     if missing or unknown:
         wrong = [f"{', '.join(missing)} missing"] if missing else []
         wrong += [f"{', '.join(unknown)} unknown"] if unknown else []
         raise ValueError(f"args: {kernel} takes {', '.join(names) or 'nothing'}; {'; '.join(wrong)}")
-    return tuple(value_from(name, given[name]) for name in names)
+    return tuple(value_from(name, texts[name]) for name in names)
 
 
 def value_from(name: str, text: str) -> Any:

@@ -1,7 +1,8 @@
 """The recorded speeds of functions, which the page shows beside their text.
 
-    told(stage, kind, name, part)        the recorded times of a function, as texts
-    python -m groundup.studio.floors.recorded
+    recorded_times(stage, kind, name, part)
+                                         the recorded times of a function, as texts
+    python -m groundup.studio.floors.recorded_speeds
                                          makes recorded.json again from docs/benchmarks
 
 recorded.json lies beside this file and holds a few numbers of each record, so that an installed package, which has no
@@ -64,7 +65,7 @@ def records(path: Path = PATH) -> list[Record]:
     return [Record(each["file"], each["title"], [Time(**time) for time in each["times"]]) for each in found]
 
 
-def told(stage: str, kind: str, name: str, part: str) -> list[str]:
+def recorded_times(stage: str, kind: str, name: str, part: str) -> list[str]:
     """The recorded times of a function as texts: '8.14 µs for 64 by 128, float64: 89 times as fast as stage 1'."""
     return [
         _told(each, record)
@@ -91,7 +92,7 @@ def _same(one: Time, other: Time) -> bool:
     return names and (one.kind, one.part, one.case) == (other.kind, other.part, other.case)
 
 
-def made(docs: Path = DOCS) -> dict[str, Any]:
+def collected(docs: Path = DOCS) -> dict[str, Any]:
     """What recorded.json holds, from the records in docs/benchmarks."""
     return {"records": [asdict(each) for each in (*_benchmarks(docs), *_gpu(docs))]}
 
@@ -129,24 +130,24 @@ def _gpu(docs: Path) -> Iterator[Record]:
     folder = gpu_record.newest(docs / "gpu")
     if folder is None:
         return
-    found: Mapping[str, Any] = gpu_record.extract(folder)
+    record: Mapping[str, Any] = gpu_record.extract(folder)
     ladder = [
         Time(STAGES[3], "ladder", row["rung"], "", f"{row['size']:,} by {row['size']:,}, float32", seconds, flops)
-        for row in found["ladder"]
+        for row in record["ladder"]
         if row["precision"] == "float32" and row["rung"] != "cuBLAS"
         for flops in (2 * row["size"] ** 3,)
         for seconds in (flops / (1e12 * row["tflops"]),)
     ]
     steps = [
         Time(STAGES[3], "step", row["who"], "", f"{NETWORK}, float32", row["median"])
-        for row in found["steps"]
+        for row in record["steps"]
         if (row["network"], row["batch"]) == ([784, 128, 10], 64) and "PyTorch" not in row["who"]
     ]
     file = (folder / gpu_record.REPORT).relative_to(docs).as_posix()
-    yield Record(file, f"{found['device']} · {found['date']}", [*ladder, *steps])
+    yield Record(file, f"{record['device']} · {record['date']}", [*ladder, *steps])
 
 
 if __name__ == "__main__":
     from shared.machine.results import write_json
 
-    print(f"Written: {write_json(PATH, made())}")
+    print(f"Written: {write_json(PATH, collected())}")

@@ -66,9 +66,9 @@ VALUES: Sequence[Value] = (
 def document(results: Results, name: str) -> dict[str, Any]:
     """What the page shows of a file; name: of the file."""
     points = [point(row) for row in results.rows]
-    kinds = {each["kind"] for each in points}
+    kinds = {entry["kind"] for entry in points}
     facts = results.environment
-    notes = [f"Not measured: {why if what in why else f'{what}: {why}'}" for what, why in results.unavailable.items()]
+    notes = [f"Not measured: {why if part in why else f'{part}: {why}'}" for part, why in results.unavailable.items()]
     if not results.complete:
         notes.insert(0, "The run was interrupted: some numbers rest on fewer passes, others are missing.")
     if warning := emulation(facts) if any(row.emulated for row in results.rows) else None:
@@ -80,16 +80,16 @@ def document(results: Results, name: str) -> dict[str, Any]:
         "passes": plural(results.passes, "pass", "passes"),
         "notes": notes,
         "points": points,
-        "curves": [curve(each) for each in results.curves],
+        "curves": [curve(training) for training in results.curves],
         "kinds": [{"name": kind, "title": text} for kind, text in KIND_TITLES.items() if kind in kinds],
         "stages": stages(results),
         "values": [{"name": name, "title": text, "unit": unit, "log": log} for name, text, unit, _, _, log in VALUES],
-        "predictions": [dict(each) for each in results.predictions],
+        "predictions": [dict(prediction) for prediction in results.predictions],
     }
 
 
 def origin(facts: Mapping[str, Any]) -> str:
-    """The machine and the day, in a line; what of it the file tells."""
+    """The machine and the day in one line, as far as the file tells them."""
     try:
         return describe(facts)
     except (KeyError, TypeError):  # a profile's file may hold any facts
@@ -97,7 +97,7 @@ def origin(facts: Mapping[str, Any]) -> str:
 
 
 def stages(results: Results) -> list[dict[str, str]]:
-    """Who was measured: the stages in their order, then the libraries."""
+    """The contenders: the stages in their order, then the libraries."""
     found = {row.stage for row in results.rows} | {curve.stage for curve in results.curves}
     names = {**STAGE_TITLES, **LIBRARIES}
     return [{"name": name, "title": text} for name, text in names.items() if name in found]
@@ -121,7 +121,7 @@ def point(row: BenchRow) -> dict[str, Any]:
 
 
 def labels(row: BenchRow) -> dict[str, Any]:
-    """What a row is filtered by, and how it is called."""
+    """The values by which a row is filtered, and its name."""
     return {
         "kind": row.kind,
         "stage": row.stage,
@@ -136,21 +136,21 @@ def labels(row: BenchRow) -> dict[str, Any]:
 
 
 def who(row: BenchRow) -> str:
-    """Who did it; of a ladder also the rung, of bandwidth the threads."""
+    """The contender of a row; of a ladder also the rung, of bandwidth the threads."""
     if row.kind == "ladder":
         return f"{row.contender} {row.name}"
     return f"{row.contender}, {plural(row.threads, 'thread')}" if row.kind == "bandwidth" else row.contender
 
 
 def operation(row: BenchRow) -> str:
-    """What was done, where a kind of rows has several of it."""
+    """The operation of a row, where a kind of rows has several operations."""
     if row.kind == "op":
         return f"{row.name} {row.part}".strip()
     return {"ladder": "matrix product", "product": "matrix product"}.get(row.kind, row.part)
 
 
 def size(row: BenchRow) -> str:
-    """On how much it was done."""
+    """The size of what a row measured."""
     if row.kind == "bandwidth":
         return size_of(row.shape[0])
     if row.kind == "ladder":
@@ -159,7 +159,7 @@ def size(row: BenchRow) -> str:
 
 
 def more(row: BenchRow) -> list[str]:
-    """Further lines about a row, for who looks closer."""
+    """Further lines about a row, for a closer look."""
     lines = []
     if row.measurement:
         lower, upper = row.measurement.lower, row.measurement.upper
@@ -187,17 +187,17 @@ def _opponent(name: str) -> str:
     return LIBRARIES.get(name) or (short_title(name, False) if name in STAGES else name)
 
 
-def curve(each: Curve) -> dict[str, Any]:
+def curve(training: Curve) -> dict[str, Any]:
     """A training's curve for the page."""
-    emulated = " (emulated)" if each.emulated else ""
-    named = STAGE_TITLES.get(each.stage) or LIBRARIES.get(each.stage, each.stage)
+    emulated = " (emulated)" if training.emulated else ""
+    named = STAGE_TITLES.get(training.stage) or LIBRARIES.get(training.stage, training.stage)
     return {
-        "stage": each.stage,
-        "colour": f"stage{STAGES.index(each.stage) + 1}" if each.stage in STAGES else "ink",
+        "stage": training.stage,
+        "colour": f"stage{STAGES.index(training.stage) + 1}" if training.stage in STAGES else "ink",
         "who": f"{named}{emulated}",
-        "of": f"{each.network} on {each.dataset}",
-        "epochs": list(each.epochs),
-        "seconds": list(each.seconds),
-        "loss": list(each.loss),
-        "accuracy": list(each.accuracy),
+        "of": f"{training.network} on {training.dataset}",
+        "epochs": list(training.epochs),
+        "seconds": list(training.seconds),
+        "loss": list(training.loss),
+        "accuracy": list(training.accuracy),
     }

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from groundup.course.learner import record as record_file
-from groundup.course.learner.migration import told
+from groundup.course.learner.migration import migration_notice
 from groundup.course.learner.project_files import CASES, files, program, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.learner.workspace import BUILT, Workspace
@@ -80,7 +80,7 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
 def opened(folder: Path, course: Course) -> Workspace:
     """Open a learner's folder. Of one from an earlier version, standard error says which tasks ask anew."""
     workspace = Workspace(folder.absolute(), course, record_file.load(folder / record_file.NAME))
-    if message := told(workspace.folder, course):
+    if message := migration_notice(workspace.folder, course):
         print(message, file=sys.stderr)
     return workspace
 
@@ -96,7 +96,7 @@ def repair(folder: Path, course: Course) -> str:
     state = folder / record_file.NAME
     if not has_learners_files(folder, course) or is_checkout(folder):
         return ""
-    told = f"{state} was missing and is there again"
+    sentence = f"{state} was missing and is there again"
     if state.exists():
         try:
             record_file.load(state)
@@ -105,9 +105,9 @@ def repair(folder: Path, course: Course) -> str:
             if not state.is_file():
                 raise
             kept = Workspace(folder, course, LearnersRecord("")).keep(state)
-            told = f"{str(error).partition('. ')[0]}; it was made anew, and the old one is {kept}"
+            sentence = f"{str(error).partition('. ')[0]}; it was made anew, and the old one is {kept}"
     record_file.save(LearnersRecord(course.tasks[0].id), state)
-    return told
+    return sentence
 
 
 def has_learners_files(folder: Path, course: Course) -> bool:
@@ -143,20 +143,20 @@ def commit_first(folder: Path) -> str:
     return "under git, with a first commit"
 
 
-def locate(given: Path | None, course: Course, here: Path | None = None) -> Workspace:
+def locate(requested: Path | None, course: Course, here: Path | None = None) -> Workspace:
     """Find and open the learner's folder. here: the folder to start from, None for the one that the process is in
 
     Tried in this order: the folder given, GROUNDUP_COURSE, this folder and those above it, groundup-course in this
     folder. Raises ValueError, with the command that helps, if none of them is a learner's folder, or the one that is
     lacks its progress.toml.
     """
-    chosen = given or _of_variable()
+    chosen = requested or _of_variable()
     folder = chosen or _nearest(course, here)
     if folder is None:
         raise ValueError("there is no course folder here; groundup learn start makes one")
     if (folder / record_file.NAME).exists():
         return opened(folder, course)
-    start_it = f"groundup learn start {shlex.quote(str(folder))}" if given else "groundup learn start"
+    start_it = f"groundup learn start {shlex.quote(str(folder))}" if requested else "groundup learn start"
     if has_learners_files(folder, course) and not is_checkout(folder):
         again = f"{start_it} makes it again, and grades what you have written"
         raise ValueError(f"{folder} has your files, but no {record_file.NAME}; {again}")

@@ -233,9 +233,9 @@ def _labels(values: object) -> np.ndarray:
         raise ValueError(f"labels: expected one for each sample, (n,), got shape {array.shape}{remedy}")
     kind = array.dtype.kind
     if kind == "O":
-        strange = [each for each in array if not hasattr(each, "__index__")]
+        strange = [value for value in array if not hasattr(value, "__index__")]
         if not strange:
-            numbers = [index(each) for each in array]
+            numbers = [index(value) for value in array]
             if beyond := [number for number in numbers if not -(2**63) <= number < 2**63]:
                 raise ValueError(f"labels: expected classes from 0, got {whole(beyond[0])}")
             return np.array(numbers, np.int64)

@@ -79,11 +79,11 @@ def device(part: Part) -> None:
     if not tried.works:
         part.finish("error", f"a trial kernel does not run on {BACKEND.reason}: {tried.said}")
         return
-    found = BACKEND.cuda.get_current_device()
-    name = found.name.decode() if isinstance(found.name, bytes) else str(found.name)
-    facts: dict[str, Any] = {"name": name, "compute_capability": ".".join(map(str, found.compute_capability))}
+    gpu = BACKEND.cuda.get_current_device()
+    name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
+    facts: dict[str, Any] = {"name": name, "compute_capability": ".".join(map(str, gpu.compute_capability))}
     if not BACKEND.emulated:
-        facts |= {key: getattr(found, attribute, None) for key, attribute in ATTRIBUTES.items()}
+        facts |= {key: getattr(gpu, attribute, None) for key, attribute in ATTRIBUTES.items()}
         facts["cards"] = cards
     part.facts = {"backend": BACKEND.name, "reason": BACKEND.reason, "device": facts, "versions": versions()}
     part.facts["environment"] = environment()
@@ -113,7 +113,7 @@ def compile_kernels(part: Part) -> None:
         part.finish("skipped", "the emulator compiles a kernel when it is launched")
         return
     seconds = max(part.plan.left - TO_END, 1.0)
-    command = processes.python("-m", "groundup.compiling.beforehand", ",".join(part.report), f"{seconds:.1f}")
+    command = processes.python("-m", "groundup.compiling.precompile", ",".join(part.report), f"{seconds:.1f}")
     done = processes.run(command, part.plan.left, variables=processes.finding_our_packages(os.environ))
     if done.code != 0:
         part.finish("error", f"nothing was compiled: {done.last_error or done.failure}")
@@ -197,7 +197,7 @@ def timed_commands(part: Part) -> None:
 
 
 def keep(part: Part, things: Iterable[gpu_plan.Found | gpu_plan.LeftOut]) -> None:
-    """Keep each thing as soon as it is found."""
+    """Keep each measurement as soon as it is made."""
     wrong = []
     for found in things:
         if isinstance(found, gpu_plan.LeftOut):
