@@ -360,7 +360,11 @@ def _sentences() -> Iterator[tuple[str, str]]:
     readme = "README.md"
     summary = the("training", kind="summary")
     tflops, share = product(4096, "float32", "fitted_tile")
-    yield readme, f"multiply matrices at {share:.0f} % of cuBLAS's speed, and a training step takes {resident[64]} µs"
+    yield (
+        readme,
+        f"multiply large matrices of float32 at {share:.0f} % of cuBLAS's speed, and a training step takes "
+        f"{resident[64]} µs",
+    )
     tensor_share = max(row["share_of_cublas"] for row in rows("ladder", size=4096, precision="tf32")[1:])
     yield readme, f"| {us(tflops)} TFLOP/s, {share:.0f} % of cuBLAS | on the tensor cores {100 * tensor_share:.0f} %"
     yield readme, f"| {resident[64]} µs: {goal:.3g} times as fast as PyTorch's CUDA graph | {beside[0]:.3g} times with"
