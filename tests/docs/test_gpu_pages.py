@@ -411,7 +411,6 @@ def _sentences() -> Iterator[tuple[str, str]]:
         STORY,
         f"(from one run, in turns; in that run our step took {us(step(SMALL, 64, 'resident', 'fastest_pytorch'))} µs)",
     )
-    yield "docs/weeks/week16.md", f"a step of such a run takes {resident[64]} µs"
     yield "docs/weeks/week18.md", f"were right after {1e3 * summary['seconds_to_goal']:.1f} ms of training"
 
 
