@@ -22,7 +22,7 @@ from .wording import element, lanes
 MOST_SECTORS = 32
 """The most sectors that are drawn for one request; a sentence gives the number of the others."""
 
-_GAP = 9
+_GAP = 7
 """Pixels between two sectors if others between them are left out."""
 
 MOST_ROWS = 64
@@ -36,7 +36,7 @@ def access_map(request: Request, title: str, array: str = "") -> str:
     """
     touched = _bytes_by_sector(request)
     shown = sorted(touched)[:MOST_SECTORS]
-    cell = next(width for most, width in ((8, 12), (16, 6), (24, 4), (MOST_SECTORS, 3)) if len(shown) <= most)
+    cell = next(width for most, width in ((8, 11), (16, 5), (24, 3), (MOST_SECTORS, 2)) if len(shown) <= most)
     row, left, top = 9, 66, 52
     position = _positions(shown, left, 8 * cell)
     right, bottom = position[shown[-1]] + 8 * cell, top + row * BANKS

@@ -360,7 +360,11 @@ def _sentences() -> Iterator[tuple[str, str]]:
     readme = "README.md"
     summary = the("training", kind="summary")
     tflops, share = product(4096, "float32", "fitted_tile")
-    yield readme, f"multiply matrices at {share:.0f} % of cuBLAS's speed, and a training step takes {resident[64]} µs"
+    yield (
+        readme,
+        f"multiply large matrices of float32 at {share:.0f} % of cuBLAS's speed, and a training step takes "
+        f"{resident[64]} µs",
+    )
     tensor_share = max(row["share_of_cublas"] for row in rows("ladder", size=4096, precision="tf32")[1:])
     yield readme, f"| {us(tflops)} TFLOP/s, {share:.0f} % of cuBLAS | on the tensor cores {100 * tensor_share:.0f} %"
     yield readme, f"| {resident[64]} µs: {goal:.3g} times as fast as PyTorch's CUDA graph | {beside[0]:.3g} times with"
@@ -407,7 +411,6 @@ def _sentences() -> Iterator[tuple[str, str]]:
         STORY,
         f"(from one run, in turns; in that run our step took {us(step(SMALL, 64, 'resident', 'fastest_pytorch'))} µs)",
     )
-    yield "docs/weeks/week16.md", f"a step of such a run takes {resident[64]} µs"
     yield "docs/weeks/week18.md", f"were right after {1e3 * summary['seconds_to_goal']:.1f} ms of training"
 
 

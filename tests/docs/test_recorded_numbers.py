@@ -85,6 +85,8 @@ def test_the_readme_counts_the_course_as_it_is() -> None:
             f"| {phase.number} {phase.title} | {first.number} to {last.number} | {tasks} | {hours[0]} to {hours[1]} |"
             in (readme)
         )
+    hours = [sum(week.hours[end] for phase in course().phases for week in phase.weeks) for end in (0, 1)]
+    assert f"a course of {hours[0]} to {hours[1]} hours" in readme
     assert f"{len(course().tasks)} exercises and {len(course().cases)} programs with a hidden fault" in readme
     assert readme.count("\n") < 120
 

@@ -86,8 +86,7 @@ class Reference:
     page: where they are written up; device, date, revision: what measured them
     steps: {"network", "batch", "who", "resident", "median"}; ladder: {"size", "precision", "rung", "tflops",
     "share_of_cublas"} of the largest size; training: {"dataset", "seconds", "seconds_to_goal", "goal",
-    "test_accuracy"}; forward_pass: {"title", "network", "batch", "times_numpy", "source"}, or None; its title names the
-    record that has it, which may be an older one
+    "test_accuracy"}
     """
 
     page: str
@@ -97,7 +96,6 @@ class Reference:
     steps: list[dict[str, Any]]
     ladder: list[dict[str, Any]]
     training: list[dict[str, Any]]
-    forward_pass: dict[str, Any] | None
 
     @property
     def title(self) -> str:
@@ -194,7 +192,6 @@ def extract(record: Path) -> dict[str, Any]:
         "page": "docs/benchmarks/gpu.md",
         **_measured_by(document, _about(record)),
         **{name: [{field: row[field] for field in chosen[name]} for row in rows] for name, rows in wanted.items()},
-        "forward_pass": _forward_pass(record.parent),
     }
 
 
@@ -207,16 +204,6 @@ def _about(record: Path) -> dict[str, Any]:
 def _measured_by(document: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, str]:
     revision = about.get("revision") or document["environment"].get("revision") or "unknown"
     return {"device": document["device"]["name"], "date": str(document["date"])[:10], "revision": revision}
-
-
-def _forward_pass(records: Path) -> dict[str, Any] | None:
-    abouts = {path.parent: _about(path.parent) for path in records.glob(f"*/{ABOUT}")}
-    noted = {record: about.get("noted", {}).get("forward_pass") for record, about in abouts.items()}
-    documents = {record: load(record / REPORT) for record, found in noted.items() if found}
-    if not documents:
-        return None
-    record = max(documents, key=lambda record: str(documents[record]["date"]))
-    return {"title": title(_measured_by(documents[record], abouts[record])), **noted[record]}
 
 
 if __name__ == "__main__":

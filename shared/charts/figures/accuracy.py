@@ -132,7 +132,7 @@ def _headline(curves: Sequence[Curve], target: float, reached: dict[str, float])
         best = max(curves, key=lambda curve: curve.accuracy[-1])
         return f"{who.name(best.stage)} learns to {percent(best.accuracy[-1])} in {duration(best.seconds[-1])}"
     first, *_ = sorted(reached, key=lambda stage: reached[stage])
-    title = f"{who.name(first)} is at {share(target)} after {duration(reached[first])}"
+    title = f"{who.name(first)} is above {share(target)} after {duration(reached[first])}"
     last = max(reached, key=lambda stage: reached[stage])
     if last != first:
         title += f", {as_fast(reached[last] / reached[first])} as {who.name(last)}"
@@ -141,7 +141,8 @@ def _headline(curves: Sequence[Curve], target: float, reached: dict[str, float])
 
 def _label(curve: Curve, seconds: float | None, target: float) -> str:
     name = f"{who.title(curve.stage)}, emulated" if curve.emulated else who.title(curve.stage)
-    return f"{name}: {share(target)} after {duration(seconds)}" if seconds else f"{name}: not at {share(target)}"
+    above = f"above {share(target)}"
+    return f"{name}: {above} after {duration(seconds)}" if seconds else f"{name}: not {above}"
 
 
 def _any_emulated(curves: Sequence[Curve]) -> bool:

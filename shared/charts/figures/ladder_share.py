@@ -71,7 +71,7 @@ def ladder_share(results: Results, *, emulated: bool = False) -> Chart | None:
     }
     sure = all(line.steady for line in tops.values()) and not spoilt(results)
     title = _headline(tops) if sure else "Every rung beside the best library"
-    most = max(line.share for line in lines)
+    most = max(value for line in lines for value in line.shares.values())
     both = len({dtype for line in own for dtype in line.speeds}) > 1
     rows = len(lines) + 1.2 * len(groups)
     with house_style():

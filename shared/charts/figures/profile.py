@@ -105,18 +105,21 @@ def _lines(profile: Profile) -> list[_Line]:
 
 
 def _line_of(each: Timed, lines: list[_Line]) -> _Line:
-    """The line of an operation: that of its layer or, without one, of its name, where there is one already."""
+    """The line of an operation: that of its layers or, without any, of its name, where there is one already.
+
+    An operation on more layers than a line has gets a line of its own, and so does another kernel on the same layers:
+    its time belongs to none of them alone.
+    """
     operation = each.operation
-    if operation.layer:
-        wanted = set(operation.layer.split(", "))
-        for line in lines:
-            if wanted & set(line.layers.split(", ")):
-                return line
     name = "loss" if operation.kind == "loss" else operation.name.replace(" + bias", "").partition(":")[0]
-    if not operation.layer:
-        for line in lines:
-            if (line.layers, line.name) == ("", name):
-                return line
+    wanted, words = set(operation.layer.split(", ")), set(name.split(" + "))
+    for line in lines:
+        if operation.layer:
+            same = wanted <= set(line.layers.split(", ")) and (len(wanted) == 1 or words & set(line.name.split(" + ")))
+        else:
+            same = (line.layers, line.name) == ("", name)
+        if same:
+            return line
     lines.append(_Line(operation.layer, name))
     return lines[-1]
 

@@ -30,7 +30,7 @@ def test_a_weeks_page_lists_its_exercises_as_the_manifest_has_them(week: Week) -
     assert text.startswith(f"# Week {week.number}: {week.title}\n")
     assert rows(week) in text, "python -m tests.groundup.course.course_pages writes the rows anew"
     assert with_rows(text, week) == text
-    assert f"\n\n**{hours(week)} hours**, reading included. " in text
+    assert f"\n\n**{hours(week)} hours**, reading included." in text
 
 
 @pytest.mark.parametrize("week", course().weeks, ids=lambda week: f"week{week.number}")

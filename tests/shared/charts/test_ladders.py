@@ -56,6 +56,16 @@ def test_every_rung_of_the_cpu_stands_at_its_share_of_the_best_library() -> None
     assert [line for line in axes.lines if list(line.get_xdata()) == [1, 1]]  # type: ignore[arg-type]  # the library
 
 
+def test_a_point_of_float64_far_above_the_library_lies_within_the_plot() -> None:
+    full = full_results()
+    last = ("ladder", THREE, "threads", "float64")
+    far = [replace(row, ratio=0.2) if (row.kind, row.stage, row.name, row.dtype) == last else row for row in full.rows]
+    (axes,) = shown(ladder_share(replace(full, rows=far))).figure.axes
+    ends = [float(x) for line in axes.lines if line.get_transform() == axes.transData for x in line.get_xdata()]  # type: ignore[arg-type]
+    assert max(ends) > 4
+    assert axes.get_xlim()[1] > 1.5 * max(ends)
+
+
 RUNGS = {
     stage: list(dict.fromkeys(row.name for row in full_results().rows if row.kind == "ladder" and row.stage == stage))
     for stage in (ONE, TWO, THREE, FOUR)

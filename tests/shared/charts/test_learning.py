@@ -72,9 +72,13 @@ def test_the_time_to_the_target_is_the_measured_one() -> None:
     chart = shown(accuracy_in_time(full_results()))
     (axes,) = chart.figure.axes
     assert axes.get_xscale() == "log"
-    assert said(chart.title) == "C is at 97 % after 1.07 s, 2.5 times as fast as NumPy"
+    assert said(chart.title) == "C is above 97 % after 1.07 s, 2.5 times as fast as NumPy"
     labels = [said(text.get_text()) for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert labels == ["stage 2: NumPy: 97 % after 2.63 s", "stage 3: C: 97 % after 1.07 s", "PyTorch: 97 % after 2.5 s"]
+    assert labels == [
+        "stage 2: NumPy: above 97 % after 2.63 s",
+        "stage 3: C: above 97 % after 1.07 s",
+        "PyTorch: above 97 % after 2.5 s",
+    ]
     rings = [float(np.ravel(line.get_xdata())[0]) for line in axes.lines if line.get_markerfacecolor() == "none"]
     assert rings == pytest.approx([2.63, 1.07, 2.5])
     assert [line for line in axes.lines if list(np.ravel(line.get_ydata())) == [97, 97]]
@@ -84,7 +88,7 @@ def test_without_a_measured_time_it_is_the_end_of_the_epoch_that_reached_it() ->
     chart = shown(accuracy_in_time(only(full_results(), stages=[ONE])))
     accuracy, seconds = next((c.accuracy, c.seconds) for c in full_results().curves if c.stage == ONE)
     first = next(i for i, value in enumerate(accuracy) if value >= 0.9)
-    assert said(chart.title) == f"Pure Python is at 90 % after {seconds[first]:.0f} s"
+    assert said(chart.title) == f"Pure Python is above 90 % after {seconds[first]:.0f} s"
 
 
 def test_who_does_not_reach_the_target_is_said_not_to() -> None:
@@ -107,4 +111,4 @@ def test_another_target_that_was_measured_is_the_line() -> None:
     full = full_results()
     rows = [replace(row, accuracy=0.95, name="95 % on mnist, 784-128-10") for row in full.rows if row.kind == "target"]
     chart = shown(accuracy_in_time(replace(full, rows=rows)))
-    assert said(chart.title).startswith("C is at 95 % after 1.07 s")
+    assert said(chart.title).startswith("C is above 95 % after 1.07 s")

@@ -78,6 +78,19 @@ def test_both_ways_of_a_layer_and_its_update_are_one_row() -> None:
     assert "2, 3 max pool 2x2 + relu 17 %" in chart.alt.replace("  ", " ").replace("\u00a0", " ")
 
 
+def test_a_kernel_of_several_layers_is_not_counted_as_one_of_them() -> None:
+    kernels = [
+        Operation("forward_partial: dense", "1", FORWARD, (2, 784), (2, 784), 90, 9),
+        Operation("head: bias + relu, dense, loss, gradient, dx", "1, 3", BOTH, (2, 784), (2, 10), 90, 9),
+        Operation("update: dW, db, SGD", "1, 3", UPDATE, (2, 784), (2, 10), 90, 9),
+    ]
+    chart = profile_chart(profile(kernels), environment())
+    (axes,) = chart.figure.axes
+    names = [label.get_text().replace("\u00a0\u00a0", " ") for label in axes.get_yticklabels()]
+    assert names == ["1 forward_partial", "1, 3 head", "1, 3 update", "between the operations"]
+    assert chart.title.replace("\u00a0", " ") == "C spends 30 % of a step of residual_cnn in layers 1, 3, update"
+
+
 def test_an_emulated_step_is_never_shown_as_a_gpus() -> None:
     chart = profile_chart(profile(FUSED, stage="stage4_numba_cuda", emulated=True), environment())
     assert chart.title.startswith("Emulated on the CPU, CUDA spends")

@@ -1,7 +1,6 @@
 """Recorded GPU reports: the earlier format is read, what stands beside emulated results is what was recorded."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +36,6 @@ def test_the_numbers_beside_the_package_are_those_of_the_newest_record() -> None
     assert found.title == "NVIDIA H200, 2026-11-26, revision d0c3bb7"
     assert found.step((784, 128, 10), 64, "resident") == pytest.approx(11.22e-6, rel=1e-3)
     assert found.step((784, 128, 10), 64, "no such rung") is None
-
-
-def test_a_forward_pass_is_the_newest_records_that_has_one_and_names_its_device() -> None:
-    """No part of the report measures it: it is noted where somebody ran the course's checkpoint on a GPU."""
-    found = gpu_record.reference()
-    assert found is not None
-    assert found.forward_pass is not None
-    assert found.forward_pass["title"] == "NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd"
-    assert found.forward_pass["times_numpy"] == 8.64
-
-
-def test_a_record_without_any_noted_forward_pass_has_none(tmp_path: Path) -> None:
-    newest = gpu_record.newest()
-    assert newest is not None
-    shutil.copytree(newest, tmp_path / "one")
-    assert gpu_record.extract(tmp_path / "one")["forward_pass"] is None
-    about = json.loads((newest / gpu_record.ABOUT).read_text())
-    about["noted"]["forward_pass"] = {"network": [2, 1], "batch": 1, "times_numpy": 3.0, "source": "made up"}
-    (tmp_path / "one" / gpu_record.ABOUT).write_text(json.dumps(about))
-    found = gpu_record.extract(tmp_path / "one")["forward_pass"]
-    assert (found["title"], found["times_numpy"]) == ("NVIDIA H200, 2026-11-26, revision d0c3bb7", 3.0)
 
 
 def test_without_a_record_there_is_no_reference(tmp_path: Path) -> None:
