@@ -8,7 +8,7 @@ from shared.contract import STAGES, Stage, StageUnavailable, load_stage
 
 
 def named_stages(names: Sequence[str]) -> list[Stage]:
-    """The stages of these names, each once, first floor first.
+    """The stages of these names, each once, first stage first.
 
     Raises ValueError for an unknown name, StageUnavailable for a stage that does not run on this machine.
     """

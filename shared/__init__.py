@@ -1,13 +1,13 @@
-"""What the floors share: the contract, data, training, checks, the harness that times them, and charts.
+"""What the stages share: the contract, data, training, checks, the harness that times them, and charts.
 
-contract       what every floor must provide; load_stage and load_part, the ways to a floor
+contract       what every stage must provide; load_stage and load_part, the ways to a stage
 names          activations, losses, optimizers and dtypes: each list once
-network_base, optimizer_base    what a network and an optimizer are on every floor: arguments, checks, order, state
+network_base, optimizer_base    what a network and an optimizer are on every stage: arguments, checks, order, state
 shapes         which shapes fit together in the rooms; what is said when they do not
 architectures  networks as data: shapes, parameters and work of every layer, and the known networks
 layers         the layers that an architecture is made of
-initialize     initial weights: the same numbers on every floor
-dropout        dropout masks: the same on every floor
+initialize     initial weights: the same numbers on every stage
+dropout        dropout masks: the same on every stage
 plain_arrays   numbers as callers have them, as NumPy arrays that lose nothing on the way
 windows        how often a window fits into an image; what is said when it does not
 numbers        numbers as text: every time, size, factor and percentage that is printed
@@ -17,7 +17,7 @@ countdown      how far long work has come: its share, and the time left
 markup         HTML and style sheets: every page is built with it
 data/          data sets and batches
 training/      the loop and what it needs
-checks/        do the floors agree, are the gradients right
+checks/        do the stages agree, are the gradients right
 machine/       facts of this machine, its files and processes
 bench/         how fast is everything
 profile/       where the time of a training step goes
@@ -25,4 +25,4 @@ charts/        the figures
 """
 
 PROJECT = "groundup"
-"""Whose package this is: a floor asks, because Python would import a folder `shared` beside a user's script instead."""
+"""Whose package this is: a stage asks, because Python would import a folder `shared` beside a user's script instead."""

@@ -4,11 +4,11 @@
 
 An architecture holds no numbers of a network, only its form. When it is made, the shape of every layer's output is
 worked out; a layer that does not fit is refused by its number. From the shapes follow the shapes of the parameters, how
-many they are, and how many multiply-adds one forward pass of one sample takes. Every floor builds its network from the
+many they are, and how many multiply-adds one forward pass of one sample takes. Every stage builds its network from the
 same architecture, checkpoints store it as JSON, and `drawing` shows it as text. The layers are in `shared.layers`.
 
 Shapes are those of one sample: an image is (channels, height, width), a row of features is (features,).
-This module uses only the standard library, so that every floor can import it.
+This module uses only the standard library, so that every stage can import it.
 """
 
 from __future__ import annotations

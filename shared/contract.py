@@ -1,13 +1,13 @@
 """What every stage must provide, as types, and the two functions that import a stage.
 
-A stage is a package of rooms (modules) with the same names on every floor: seven that every stage has, and three of
-convolutional networks. Code outside the floors imports them through this module only:
+A stage is a package of rooms (modules) with the same names on every stage: seven that every stage has, and three of
+convolutional networks. Code outside the stages imports them through this module only:
 
     load_stage("stage2_numpy")           prepares the stage and returns its rooms: stage.matmul.matmul(a, b)
     load_part("stage3_c", "library")     one module of a stage that is not a room
 
-So shared code works on every floor without a name of one in it. Array stands for the type that the stage computes with:
-lists of floats on the first floor, numpy.ndarray on the second. `stage.arrays.asarray` converts numbers to it and
+So shared code works on every stage without a name of one in it. Array stands for the type that the stage computes with:
+lists of floats on the first stage, numpy.ndarray on the second. `stage.arrays.asarray` converts numbers to it and
 `stage.arrays.to_host` converts them back.
 """
 
@@ -67,7 +67,7 @@ class ArraysRoom(Protocol):
 
 class MatmulRoom(Protocol):
     LADDER: Mapping[str, Callable[[Array, Array], Array]]
-    """The ladder of this floor: functions that compute a @ b, slowest first. `matmul` uses the last rung."""
+    """The ladder of this stage: functions that compute a @ b, slowest first. `matmul` uses the last rung."""
 
     def matmul(self, a: Array, b: Array) -> Array:
         """a (M, K) times b (K, N) -> (M, N)."""
@@ -237,7 +237,7 @@ class Stage:
     network: Any
     optimizers: Any
     ceilings: Any = None
-    """Loops that measure the machine's highest speeds (stage3_c/ceilings.py); None on a floor without them."""
+    """Loops that measure the machine's highest speeds (stage3_c/ceilings.py); None on a stage without them."""
     convolution: Any = None
     pooling: Any = None
     batch_norm: Any = None
@@ -288,7 +288,7 @@ def stage_name(name: str) -> str:
 
 
 def available_stages() -> list[str]:
-    """Names of the stages that are installed, first floor first. Imports none of them."""
+    """Names of the stages that are installed, first stage first. Imports none of them."""
     return [name for name in STAGES if _has_rooms(name)]
 
 

@@ -1,4 +1,4 @@
-"""Dropout masks from a counter, so that every floor drops the same neurons.
+"""Dropout masks from a counter, so that every stage drops the same neurons.
 
 Dropout sets each hidden neuron to 0 with probability `rate` and multiplies the others by 1 / (1 - rate), so that
 the expected output stays the same (Srivastava et al. 2014; torch.nn.Dropout). An ordinary random generator gives its

@@ -70,7 +70,7 @@ def initialize_parameters(layers: Sequence[int] | Architecture, initializer: str
 
     layers: an Architecture, or [in_features, hidden, …, out_features] for a stack of dense layers
     initializer: a name in INITIALIZERS
-    seed: any integer; the same seed gives the same numbers, bit for bit, on every floor
+    seed: any integer; the same seed gives the same numbers, bit for bit, on every stage
     Returns the flat list of parameters, layer by layer: weights (in_features, out_features) or (out_channels,
     in_channels, rows, columns), then the bias, which is 0; gamma, which is 1, then beta, which is 0. A convolution has
     fan_in = in_channels * rows * columns and fan_out = out_channels * rows * columns.

@@ -2,7 +2,7 @@
 
 Keep the order: C and the kernels of stage 4 get a name as its index in its tuple. `stage3_c/csrc/groundup.h` and the
 studio's JavaScript have lists of their own, because they cannot import this file; a test compares them with it.
-This module uses only the standard library, so that every floor can import it.
+This module uses only the standard library, so that every stage can import it.
 """
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")

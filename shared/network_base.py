@@ -53,7 +53,7 @@ class NetworkBase:
         an Architecture (shared/architectures.py), whose last layer's output must be (classes,)
     activation: between the dense layers, one of shared.names.ACTIVATIONS; an Architecture has its own
     loss: one of shared.names.LOSSES
-    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
+    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every stage
     dtype: "float32" or "float64"; inputs of another dtype are converted
 
     architecture: the network's form as data

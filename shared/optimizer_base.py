@@ -1,4 +1,4 @@
-"""What an optimizer is on every floor: the ranges of its hyperparameters, and a state that is saved and loaded.
+"""What an optimizer is on every stage: the ranges of its hyperparameters, and a state that is saved and loaded.
 
 A stage's `optimizers.py` is the update rules. Each is a dataclass derived from `OptimizerBase`, whose fields are the
 hyperparameters, so that @dataclass makes its `__init__`, and each value is checked whenever it is set:

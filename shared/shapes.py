@@ -1,8 +1,8 @@
-"""Which shapes and whole numbers fit together in the rooms of every floor, and what is said when they do not.
+"""Which shapes and whole numbers fit together in the rooms of every stage, and what is said when they do not.
 
-A floor asks with the shapes of its own arrays, so a mistake gets the same sentence on all of them. Each function raises
+A stage asks with the shapes of its own arrays, so a mistake gets the same sentence on all of them. Each function raises
 ValueError, and says the shape that came and the shape that was expected.
-This module uses only the standard library, so that every floor can import it.
+This module uses only the standard library, so that every stage can import it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     pool_windows     a pool's window, stride and places
     image_shape      a shape (batch, channels, rows, columns), checked
 
-Convolution and pooling ask here on every floor, so a mistake gets the same answer on all of them.
+Convolution and pooling ask here on every stage, so a mistake gets the same answer on all of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The ground floor: a neural network in lists and loops, with nothing but the standard library.
 
-Besides the rooms (the files that every floor has):
+Besides the rooms (the files that every stage has):
 parts              the layers without weights
 optimizer_state    what an optimizer remembers between steps
 """

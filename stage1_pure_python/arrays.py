@@ -1,8 +1,8 @@
-"""The data of this floor: a matrix is a list of rows, a row is a list of floats.
+"""The data of this stage: a matrix is a list of rows, a row is a list of floats.
 
 A batch of two samples with three features is [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]. A batch of images is a list of
 images; an image is a list of channels, and each channel is a matrix. There is no array type to learn, and
-every operation on a number is a line that you can read. Python floats are 64-bit, so this floor is also
+every operation on a number is a line that you can read. Python floats are 64-bit, so this stage is also
 the most exact one: the others are checked against it.
 """
 
@@ -26,7 +26,7 @@ _FLOAT = {float}
 
 
 def asarray(values: Any, dtype: str = "float32") -> Any:
-    """Values as this floor's array: a list of floats, or lists of equally long lists of floats.
+    """Values as this stage's array: a list of floats, or lists of equally long lists of floats.
 
     values: nested sequences of numbers, or anything with `tolist()`, such as a NumPy array; 1-D, 2-D or 4-D
     dtype: "float32" or "float64". Both give Python floats, which are 64-bit: the parameter is here so

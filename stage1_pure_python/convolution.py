@@ -2,7 +2,7 @@
 
     seven_loops    the definition: every number is looked up by its indices
     zip_rows       a weight meets a whole row of the image: zip pairs it with the row of sums
-    im2col         every window becomes one list, and the best matmul of this floor does all sums
+    im2col         every window becomes one list, and the best matmul of this stage does all sums
 
 All compute out[n][o][r][s] = bias[o] + the sum over c, i, j of
 weights[o][c][i][j] * padded[n][c][r * stride + i][s * stride + j]. This is cross-correlation, which PyTorch and

@@ -1,6 +1,6 @@
-"""Train this floor: `python -m stage1_pure_python.train --help` is `groundup train stage1_pure_python --help`.
+"""Train this stage: `python -m stage1_pure_python.train --help` is `groundup train stage1_pure_python --help`.
 
-The loop itself is `shared.training.loop.train`. It is the same on every floor: only the computations differ.
+The loop itself is `shared.training.loop.train`. It is the same on every stage: only the computations differ.
 """
 
 import sys

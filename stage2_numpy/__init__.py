@@ -1,6 +1,6 @@
-"""The second floor: the same network on NumPy arrays, a whole batch in one call.
+"""The second stage: the same network on NumPy arrays, a whole batch in one call.
 
-Besides the rooms (the files that every floor has):
+Besides the rooms (the files that every stage has):
 parts              the layers without weights
 optimizer_state    what an optimizer remembers between steps
 columns            where the windows of a convolution lie, and their copies as the columns of a matrix

@@ -1,8 +1,8 @@
-"""The data of this floor: numpy.ndarray, float32 or float64, and buffers that are used again.
+"""The data of this stage: numpy.ndarray, float32 or float64, and buffers that are used again.
 
 NumPy makes a new array for every result unless it is given one to write into. In a training step, which
 does the same on every batch, that is wasted work: `Scratch` hands out the same memory each time, and
-every function on this floor takes `out=`.
+every function on this stage takes `out=`.
 """
 
 import math
@@ -32,7 +32,7 @@ _quiet = _Quiet()
 
 
 def ieee(function: Callable[P, R]) -> Callable[P, R]:
-    """Too large a number becomes inf and too small a one 0, as on every floor, even after numpy.seterr(all="raise").
+    """Too large a number becomes inf and too small a one 0, as on every stage, even after numpy.seterr(all="raise").
 
     The outermost of such functions sets this for all that it calls: doing so for each costs a tenth of a small step.
     """

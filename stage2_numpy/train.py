@@ -1,6 +1,6 @@
-"""Train this floor: `python -m stage2_numpy.train --help` is `groundup train stage2_numpy --help`.
+"""Train this stage: `python -m stage2_numpy.train --help` is `groundup train stage2_numpy --help`.
 
-The loop itself is `shared.training.loop.train`. It is the same on every floor: only the computations differ.
+The loop itself is `shared.training.loop.train`. It is the same on every stage: only the computations differ.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""The third floor: the same network in C, called through ctypes. NumPy holds the memory; C does every computation.
+"""The third stage: the same network in C, called through ctypes. NumPy holds the memory; C does every computation.
 
-Beside the rooms that every floor has:
+Beside the rooms that every stage has:
 
     csrc/                        the C, by room, with one header, groundup.h; pool.c, the threads
     build, compiler, filelock    compiles it on first use, finds a compiler, waits while another process compiles

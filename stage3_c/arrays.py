@@ -1,4 +1,4 @@
-"""The data of this floor: numpy.ndarray, float32 or float64, used only as memory.
+"""The data of this stage: numpy.ndarray, float32 or float64, used only as memory.
 
 C gets an address and cannot check the memory there. So every array is brought to one form first: C-contiguous (row
 after row, no gaps), aligned, in the machine's byte order. Inputs in another form are copied into this form; an `out`

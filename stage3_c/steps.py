@@ -54,7 +54,7 @@ def fused(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | N
 
 
 def one_call(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """All of it in one call. An optimizer that is not one of this floor's takes its step after the call."""
+    """All of it in one call. An optimizer that is not one of this stage's takes its step after the call."""
     x, y, masks, plan = _prepare(network, x, y, masks)
     in_c = type(optimizer) in OPTIMIZERS
     if in_c:

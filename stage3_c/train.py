@@ -1,6 +1,6 @@
-"""Train this floor: `python -m stage3_c.train --help` is `groundup train stage3_c --help`.
+"""Train this stage: `python -m stage3_c.train --help` is `groundup train stage3_c --help`.
 
-The loop itself is `shared.training.loop.train`. It is the same on every floor: only the computations differ.
+The loop itself is `shared.training.loop.train`. It is the same on every stage: only the computations differ.
 """
 
 import sys

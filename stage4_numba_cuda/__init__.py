@@ -1,6 +1,6 @@
-"""The fourth floor: the same network in CUDA kernels written in Python, on a GPU or, emulated, on the CPU.
+"""The fourth stage: the same network in CUDA kernels written in Python, on a GPU or, emulated, on the CPU.
 
-Beside the rooms that every floor has:
+Beside the rooms that every stage has:
 
     kernels/                     what runs on the device
     backend                      GPU, emulator or simulator: chosen once; everything takes `cuda` from here

@@ -169,7 +169,7 @@ def _backward_rung(rung: str) -> Callable[..., Array]:
 
 
 SOFTMAX_LADDER: Mapping[str, Callable[..., Array]] = {rung: _forward_rung(rung) for rung in _SOFTMAX_KERNELS}
-"""Every way this floor knows to compute softmax, (z, out=None) each; `softmax` takes the one `softmax_rung` names."""
+"""Every way this stage knows to compute softmax, (z, out=None) each; `softmax` takes the one `softmax_rung` names."""
 
 SOFTMAX_BACKWARD_LADDER: Mapping[str, Callable[..., Array]] = {rung: _backward_rung(rung) for rung in _SOFTMAX_KERNELS}
 """The same for the derivative, (grad_output, z, output, out=None) each."""

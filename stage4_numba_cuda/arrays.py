@@ -1,4 +1,4 @@
-"""The data of this floor: arrays in the memory of the device, float32 or float64, row after row.
+"""The data of this stage: arrays in the memory of the device, float32 or float64, row after row.
 
 A kernel gets an address and a shape, and checks neither. So every array is brought to one form before a launch: on the
 device, C-contiguous, of the dtype that the kernel is compiled for. Arrays of the host are copied to the device; arrays

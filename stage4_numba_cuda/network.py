@@ -138,7 +138,7 @@ class Network(NetworkBase):
     }
     told = ""
     steps_keep_gradients = False
-    """Whether a step leaves its gradients in `layer_gradients`: the kernels of this floor's optimizers use them up."""
+    """Whether a step leaves its gradients in `layer_gradients`: the kernels of this stage's optimizers use them up."""
 
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)

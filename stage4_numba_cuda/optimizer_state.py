@@ -1,6 +1,6 @@
 """The buffers that an optimizer keeps on the device between steps, and their checks before a kernel writes there.
 
-What is the same on every floor stands in shared/optimizer_base.py.
+What is the same on every stage stands in shared/optimizer_base.py.
 """
 
 from __future__ import annotations

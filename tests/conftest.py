@@ -34,7 +34,7 @@ FLOAT64_SUFFICES = ("floors", "shared/checks", "shared/training", "stage4_numba_
 """Folders whose tests of stage 4 compile each kernel for both dtypes: those for float32 are wide."""
 
 STAGE_4_AGAIN = ("docs", "promises", "groundup/commands")
-"""Folders whose tests of stage 4 compile many kernels, and find what the floors' tests find: those are wide."""
+"""Folders whose tests of stage 4 compile many kernels, and find what the stages' tests find: those are wide."""
 
 WIDE_FOLDERS = ("browser", "cuda_emulator/compatibility")
 """Folders whose tests `make test` leaves to `make test-wide`; tests/wide.py says what else it leaves."""

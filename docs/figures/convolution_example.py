@@ -1,6 +1,6 @@
 """The numbers of the guide to convolution: a 4 x 4 image, a 3 x 3 kernel, and what follows from them.
 
-The figures are drawn from here. tests/docs/test_convolution_guide.py computes the same with the floors' own functions.
+The figures are drawn from here. tests/docs/test_convolution_guide.py computes the same with the stages' own functions.
 """
 
 from __future__ import annotations

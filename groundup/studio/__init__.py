@@ -13,8 +13,8 @@ static/     the style sheet and the JavaScript that several pages use
 A folder for each page, with its routes, the model behind it, and its own JavaScript in static/:
 
 playground/ a small network that learns while its reader watches
-digits/     a drawing, and how the network reads it on every floor
-floors/     a room on four floors side by side, with recorded speeds
+digits/     a drawing, and how the network reads it on every stage
+floors/     a room on four stages side by side, with recorded speeds
 kernel/     a kernel walked through, thread by thread
 course/     the learner's exercises, graded at every save
 benchmarks/ a results file with hovering and filtering, and two files compared

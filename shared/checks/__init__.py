@@ -1,4 +1,4 @@
-"""Do the floors agree, are the gradients right, and how far apart may two correct answers be?
+"""Do the stages agree, are the gradients right, and how far apart may two correct answers be?
 
 tolerance      how far apart two correct answers may be
 equivalence    the four levels of agreement between two stages, one a file: ops, steps (layers and the step as a

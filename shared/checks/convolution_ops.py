@@ -88,7 +88,7 @@ def convolution_checks(pair: Pair, rng: np.random.Generator, forms: Iterable[For
 def rung_checks(pair: Pair, x: np.ndarray, weights: np.ndarray, bias: np.ndarray, form: Form) -> Iterator[Comparison]:
     """Every rung of the ladder against the reference's first rung, its simplest loops.
 
-    From the second floor up a rung writes into an array that is full of NaN: a number that it leaves out is seen.
+    From the second stage up a rung writes into an array that is full of NaN: a number that it leaves out is seen.
     """
     ladder = pair.stage.convolution.CONVOLUTION_LADDER
     simplest = next(iter(pair.reference.convolution.CONVOLUTION_LADDER.values()))

@@ -1,4 +1,4 @@
-"""The door: what people have becomes the arrays that every floor trains on, once, before the first step.
+"""The door: what people have becomes the arrays that every stage trains on, once, before the first step.
 
     Split      samples and their labels, as arrays of one form
     Form       what a sample is, and what the classes are called: what a checkpoint keeps of a data set

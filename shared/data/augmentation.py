@@ -4,7 +4,7 @@ A digit stays the same digit when it stands two pixels further left or leans by 
 images learns the digit and not the pixels. Only training samples are changed; the network is tested on the true ones.
 
 How an image is changed is a fixed function of the seed, the epoch and the number of the sample, by the counter-based
-generator of `shared.dropout`. So every floor trains on the same pixels, whatever the batches are, and a run that was
+generator of `shared.dropout`. So every stage trains on the same pixels, whatever the batches are, and a run that was
 stopped goes on with the pixels that it would have seen.
 
     numbers[i]   uniform number 3 * sample + i of the key of (seed, epoch)

@@ -4,7 +4,7 @@
     operations     the operations of a step, in order, with their names, shapes and work
     found          what one profile holds, and its form in a file
 
-How a floor's step is listened to, a file for each way:
+How a stage's step is listened to, a file for each way:
 
     python_step    stages 1 and 2: the network's own functions are called through a clock
     c_step         stage 3: the step is one call, and C notes the clock inside of it

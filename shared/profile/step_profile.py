@@ -2,7 +2,7 @@
 
 Profile     the step of one stage: its operations, and the whole beside their sum
 Timed       one operation with its times and what bounds it
-Listener    what each floor's way of listening to its step offers to measure.py
+Listener    what each stage's way of listening to its step offers to measure.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Training: the loop that every floor shares, and its parts, from schedules to checkpoints.
+"""Training: the loop that every stage shares, and its parts, from schedules to checkpoints.
 
 loop           the training loop
 settings       its settings: TrainingSettings, Saving, Hooks

@@ -1,4 +1,4 @@
-/* The one header: the number type, the machine's registers, and every function of this floor, room by room.
+/* The one header: the number type, the machine's registers, and every function of this stage, room by room.
 
    Every .c file except pool.c and machine.c is compiled twice, with GROUNDUP_BITS 32 and 64, so that one source gives
    both precisions: `real` is float or double, and NAME(relu) is relu_f32 or relu_f64.

@@ -1,4 +1,4 @@
-"""This floor's kernels inside PyTorch: layers that stand where those of torch.nn stood.
+"""This stage's kernels inside PyTorch: layers that stand where those of torch.nn stood.
 
     linear          Dense(784, 128)              torch.nn.Linear(784, 128)
     activation      LeakyReLU(0.01)              torch.nn.LeakyReLU(0.01)

@@ -13,7 +13,7 @@ from .tensors import DTYPES, check, from_autocast, packed, torch_stream, vector
 
 
 class LeakyReLU(torch.nn.LeakyReLU):
-    """z where it is positive, negative_slope · z elsewhere, by this floor's kernels.
+    """z where it is positive, negative_slope · z elsewhere, by this stage's kernels.
 
     inplace=True is refused with a ValueError: the backward pass needs z.
     """

@@ -15,7 +15,7 @@ from .tensors import array, check, from_autocast, packed, refuse, shape, torch_s
 
 
 class Conv2d(torch.nn.Conv2d):
-    """conv2d by this floor's kernels: torch.nn.Conv2d with another forward.
+    """conv2d by this stage's kernels: torch.nn.Conv2d with another forward.
 
     Arguments as PyTorch's: in_channels, out_channels, kernel_size, stride=1, padding=0, bias=True, device, dtype; sizes
     are a whole number or a pair (rows, columns). dilation, groups and padding_mode can only be what they are by

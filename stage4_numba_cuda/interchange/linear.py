@@ -15,7 +15,7 @@ from .tensors import array, check, from_autocast, packed, shape, torch_stream
 
 
 class Dense(torch.nn.Linear):
-    """y = xWᵀ + b by this floor's kernels: torch.nn.Linear with another forward.
+    """y = xWᵀ + b by this stage's kernels: torch.nn.Linear with another forward.
 
     Everything that Linear has is here too, since it is one: the arguments (in_features, out_features, bias=True,
     device, dtype), weight (out_features, in_features) and bias (out_features,), their first values for a seed, and the

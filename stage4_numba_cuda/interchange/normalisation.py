@@ -14,7 +14,7 @@ from .tensors import array, check, from_autocast, packed, shape, torch_stream
 
 
 class BatchNorm2d(torch.nn.BatchNorm2d):
-    """batch_norm of images by this floor's kernels: torch.nn.BatchNorm2d with another forward.
+    """batch_norm of images by this stage's kernels: torch.nn.BatchNorm2d with another forward.
 
     Everything that BatchNorm2d has is here too, since it is one: the arguments (num_features, eps=1e-5, momentum=0.1,
     affine=True, track_running_stats=True, device, dtype), also momentum=None, the average over all batches so far;

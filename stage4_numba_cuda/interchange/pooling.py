@@ -14,7 +14,7 @@ from .tensors import array, check, from_autocast, packed, refuse, shape, torch_s
 
 
 class MaxPool2d(torch.nn.MaxPool2d):
-    """max_pool2d by this floor's kernels: torch.nn.MaxPool2d with another forward.
+    """max_pool2d by this stage's kernels: torch.nn.MaxPool2d with another forward.
 
     Arguments as PyTorch's: kernel_size, stride=None (then the window's size); a whole number or a pair (rows, columns).
     padding, dilation, return_indices and ceil_mode can only be what they are by default, else a ValueError says so.

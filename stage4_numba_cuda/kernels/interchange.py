@@ -1,6 +1,6 @@
 """Leaky ReLU as PyTorch has it, with a slope that the caller chooses.
 
-This floor's own (activations.py) has the slope 0.01 built in and finds its derivative in the sign of the output. With
+This stage's own (activations.py) has the slope 0.01 built in and finds its derivative in the sign of the output. With
 a slope of 0 or less that sign would be a wrong answer, so here the backward pass looks at z itself.
 """
 

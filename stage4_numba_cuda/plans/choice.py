@@ -211,6 +211,6 @@ def _replayed(rung: str, network: Any, x: Any, y: Any, optimizer: Any, masks: Ma
 
 
 def _statistics_kept(network: Any, update: Update) -> Any:
-    """All was checked, and an optimizer of this floor asked: only one of somebody else's may still refuse the step.
+    """All was checked, and an optimizer of this stage asked: only one of somebody else's may still refuse the step.
     After an error of such a one the running statistics are put back."""
     return network._statistics_put_back(always=False) if update.is_foreign else contextlib.nullcontext()

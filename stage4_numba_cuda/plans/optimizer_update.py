@@ -1,6 +1,6 @@
 """An optimizer's step as the kernels of a plan take it.
 
-The optimizers of this floor move the parameters in kernels of the step, which read the factors on the device, so that
+The optimizers of this stage move the parameters in kernels of the step, which read the factors on the device, so that
 a CUDA graph, which repeats its arguments, sees them change. Any other optimizer gets the gradients, and takes its step
 itself when `done` is called.
 """
@@ -25,7 +25,7 @@ class Update:
 
     optimizer: None leaves the gradients in the layers
     numbers: what the kernels multiply with, (8,) on the device; None: the optimizer's own, which `refresh` keeps
-    in_kernels: False lets an optimizer of this floor take its step itself, too
+    in_kernels: False lets an optimizer of this stage take its step itself, too
     ours: whether kernels take the step; kind: its formula, by the numbers of kernels/optimizers.py
     """
 
@@ -40,7 +40,7 @@ class Update:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the optimizer is none of this floor's."""
+        """Whether the optimizer is none of this stage's."""
         return self.optimizer is not None and type(self.optimizer) not in OPTIMIZERS
 
     @property

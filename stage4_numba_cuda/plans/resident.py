@@ -213,7 +213,7 @@ class MlpRun(ResidentRun):
     def _reason_against_persistent(self) -> str | None:
         """Why the steps are not taken by the persistent kernel, as the end of a sentence; None where they are."""
         if type(self.optimizer) not in OPTIMIZERS:
-            return f"{type(self.optimizer).__name__} is no optimizer of this floor"
+            return f"{type(self.optimizer).__name__} is no optimizer of this stage"
         if persistent.wanted():
             values = str(self.data.values.dtype)
             slower = persistent.slower_with(self.batch_size)

@@ -124,7 +124,7 @@ def losses_of(rows: np.ndarray, sizes: Iterable[tuple[int, int]]) -> list[float]
 
 
 def schedule_of(optimizer: Any, rates: Sequence[float], dtype: Any, lines: int) -> np.ndarray:
-    """What an optimizer of this floor multiplies with in each of the coming steps, (lines, 8), a line for each.
+    """What an optimizer of this stage multiplies with in each of the coming steps, (lines, 8), a line for each.
 
     rates: a learning rate for each step; afterwards the optimizer has the last one
     Raises ValueError for a rate that the optimizer refuses.

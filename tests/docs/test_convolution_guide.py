@@ -1,4 +1,4 @@
-"""The two guides to convolution: their worked sums are right, their matrices and figures are what the floors compute,
+"""The two guides to convolution: their worked sums are right, their matrices and figures are what the stages compute,
 and what they say of ladders and networks is so. Their code blocks are run by test_docs."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 @pytest.fixture
 def floor(stage: contract.Stage) -> contract.Stage:
-    """The floors that have convolutions."""
+    """The stages that have convolutions."""
     if stage.convolution is None:
         pytest.skip(f"{stage.title} has no convolutions yet")
     return stage
@@ -107,7 +107,7 @@ def test_the_matrices_of_the_guide_are_those_that_the_c_is_derived_from(figures:
 
 
 def images(stage: contract.Stage, *planes: Any) -> Any:
-    """Planes as the channels of one image, on a floor, in float64."""
+    """Planes as the channels of one image, on a stage, in float64."""
     return stage.arrays.asarray([[np.asarray(plane).tolist() for plane in planes]], "float64")
 
 

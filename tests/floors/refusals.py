@@ -1,4 +1,4 @@
-"""The assertion of the tests that every floor answers a mistake with the same error."""
+"""The assertion of the tests that every stage answers a mistake with the same error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from shared.contract import Stage
 def assert_refused(stage: Stage, mistake: Callable[[Stage], Any], kind: type[Exception], sentence: str) -> None:
     """Assert that the mistake raises exactly this type of error with this sentence.
 
-    A sentence without ", got …" is compared with what the floor says before it: each floor may tell in its own words
+    A sentence without ", got …" is compared with what the stage says before it: each stage may tell in its own words
     what came, for a list has no dtype. Stage 4 may say "device array" for "array".
     """
     with pytest.raises(Exception) as caught:  # noqa: PT011 (type and words are compared below)

@@ -33,7 +33,7 @@ CASES = [
     (1, 1, 2, 2, 2, 5, 5, 1, 2),  # the window is larger than the image without its border
     (5, 2, 3, 4, 1, 3, 4, 1, 0),
     (2, 2, 9, 8, 3, 3, 3, 1, (0, 2)),
-    (1, 17, 4, 3, 19, 3, 3, 1, 1),  # more channels than a block of any floor's products has
+    (1, 17, 4, 3, 19, 3, 3, 1, 1),  # more channels than a block of any stage's products has
     (1, 2, 8, 5, 2, 3, 3, 4, 1),
     (7, 1, 5, 5, 1, 3, 1, (1, 2), (1, 0)),
     (1, 2, 17, 19, 3, 3, 3, 1, 1),

@@ -1,4 +1,4 @@
-"""Networks of any architecture: PyTorch's numbers, equal on all floors, whose arrays are whose, and what is refused."""
+"""Networks of any architecture: PyTorch's numbers, equal on all stages, whose arrays are whose, and what is refused."""
 
 import copy
 import pickle
@@ -348,7 +348,7 @@ def test_what_does_not_fit_is_refused_in_the_same_words(floor: Stage, call: Any,
     ],
 )
 def test_all_floors_take_the_same_steps_of_the_known_networks(name: str, steps: int, first: int) -> None:
-    """first: the floor to compare with; 30 steps of the residual network take stage 1 seven minutes."""
+    """first: the stage to compare with; 30 steps of the residual network take stage 1 seven minutes."""
     rng = np.random.default_rng(7)
     batches = [(rng.random((2, 784)), rng.integers(0, 10, 2)) for _ in range(steps)]
     ends = {}

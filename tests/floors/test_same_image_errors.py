@@ -298,7 +298,7 @@ def test_a_mistake_is_answered_in_the_same_words(
 
 
 ON_THE_HOST = ("stage2_numpy", "stage3_c")
-"""The floors with NumPy's arrays: lists and device arrays cannot be made read-only."""
+"""The stages with NumPy's arrays: lists and device arrays cannot be made read-only."""
 
 
 @pytest.mark.parametrize("name", [param for param in STAGE_PARAMS if param.values[0] in ON_THE_HOST])

@@ -1,4 +1,4 @@
-"""What callers hand over: other orders of bytes, masks, bools, objects. Every floor takes and refuses the same."""
+"""What callers hand over: other orders of bytes, masks, bools, objects. Every stage takes and refuses the same."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_big_endian_numbers_are_the_same_numbers(stage: Stage, kind: str) -> Non
 @pytest.mark.parametrize("name", ["matmul", "leaky_relu", "softmax_cross_entropy", "average_pool2d", "conv2d"])
 @pytest.mark.parametrize("kind", ["f4", "f8"])
 def test_operations_take_big_endian_arrays(name: str, kind: str) -> None:
-    """The floors whose arrays are NumPy's: an operation is handed such an array without asarray before it."""
+    """The stages whose arrays are NumPy's: an operation is handed such an array without asarray before it."""
     images, kernels = RNG.normal(size=(1, 1, 4, 4)).astype(kind), RNG.normal(size=(1, 1, 2, 2)).astype(kind)
     calls: dict[str, Callable[[Any, Callable[[np.ndarray], np.ndarray]], Any]] = {
         "matmul": lambda stage, order: stage.matmul.matmul(order(X.astype(kind)), X.T.astype(kind).copy()),
@@ -327,7 +327,7 @@ def test_an_array_that_fits_may_take_the_place_of_another(stage: Stage) -> None:
 
 
 class TestWhenNumPyRaises:
-    """After np.seterr(all="raise") every floor gives the numbers that it gave before."""
+    """After np.seterr(all="raise") every stage gives the numbers that it gave before."""
 
     @pytest.mark.parametrize("values", [[1e300, 2.0], [1e-300, 2.0]], ids=["too large", "too small"])
     def test_a_float64_that_float32_has_not(self, stage: Stage, values: list[float]) -> None:

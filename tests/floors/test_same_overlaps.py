@@ -1,4 +1,4 @@
-"""An `out` that is memory of an input is answered in the same words on every floor whose arrays have memory."""
+"""An `out` that is memory of an input is answered in the same words on every stage whose arrays have memory."""
 
 from __future__ import annotations
 

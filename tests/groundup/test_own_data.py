@@ -1,4 +1,4 @@
-"""Images of the user's own through everything: training on every floor, look, resume, race and the studio."""
+"""Images of the user's own through everything: training on every stage, look, resume, race and the studio."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ VERDICTS: dict[str, str] = json.loads((COURSE / "course-verdicts.json").read_tex
 VERDICTS |= dict.fromkeys(MOVED, "import")
 
 OF_EACH_KIND = ("1.2", "1.3", "5.4", "5.5", "6.1", "7.4", "6.5", "8.4", "9.2", "17.1", "17.3", "18.2", "18.3")
-"""Right and wrong ones: in pure Python, NumPy, C and a kernel, in files that are no floor's, and in copies of files
+"""Right and wrong ones: in pure Python, NumPy, C and a kernel, in files that are no stage's, and in copies of files
 that do not fit any more (5.4, 5.5, 18.3) or lack what other files have come to need of them (7.4)."""
 
 ANSWERS = widely([*OF_EACH_KIND, *(name for name in VERDICTS if name not in OF_EACH_KIND)], first=len(OF_EACH_KIND))

@@ -112,7 +112,7 @@ def test_without_an_optimizer_nothing_moves_and_the_gradients_are_there(rung: st
 
 
 class HalvingOptimizer:
-    """An optimizer that this floor does not know: p -= gradient / 2."""
+    """An optimizer that this stage does not know: p -= gradient / 2."""
 
     def step(self, parameters: Any, gradients: Any) -> None:
         for p, g in zip(parameters, gradients, strict=True):

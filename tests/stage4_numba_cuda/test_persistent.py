@@ -373,7 +373,7 @@ def test_another_optimizer_takes_its_steps_itself() -> None:
             pass
 
     run = run_of([6, 5, 3], optimizer=Still())
-    assert (run.rung, run.reason) == ("fused", "Still is no optimizer of this floor")
+    assert (run.rung, run.reason) == ("fused", "Still is no optimizer of this stage")
 
 
 @on_the_emulator

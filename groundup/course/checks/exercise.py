@@ -19,7 +19,7 @@ class Exercise:
     """How one function is graded.
 
     call: the learner's function; it takes NumPy arrays and returns one, or a mapping of several by name
-    reference: the same function, written right: the floor below, or NumPy in float64
+    reference: the same function, written right: the stage below, or NumPy in float64
     show: how a call with these arguments reads in a message: "matmul of (2, 3) and (3, 4)"
     hand: (arguments, expected) computed by hand; the check `shape` uses the first
     arguments: makes random arguments of a size; typical: the size for `agreement`; sizes: those for `sizes`

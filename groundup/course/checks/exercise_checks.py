@@ -3,7 +3,7 @@
     shape       the result has the right shape and type
     values      numbers computed by hand
     gradient    a derivative against central differences
-    agreement   random numbers, against the floor below (or NumPy in float64, where there is none)
+    agreement   random numbers, against the stage below (or NumPy in float64, where there is none)
     sizes       ones, primes, one past a tile
     again       more calls on the same objects, with other sizes, numbers and weights; and numbers far out, tiny, NaN
     memory      races, uninitialised reads, how often memory is read: the lens reports them of a kernel

@@ -5,8 +5,8 @@ lists that NumPy has multiplied. What is looked at is the function itself and th
 has added to the file and that it calls.
 
     in C          no other function of groundup.h, except those in MAY_CALL
-    in Python     nothing from another floor or another library: only what the project's file imports, the standard
-                  library, and the floor's own files. Which names of these have the result already is for the task's own
+    in Python     nothing from another stage or another library: only what the project's file imports, the standard
+                  library, and the stage's own files. Which names of these have the result already is for the task's own
                   check; checks/source.py looks for them
     in a kernel   no other kernel of the file; device functions are there to be called
 """
@@ -42,11 +42,11 @@ HEADER = "groundup.h"
 WORD = r"[A-Za-z_]\w*"
 
 PLAIN_PYTHON = (
-    "this floor is plain Python: take lists, loops and the standard library. Another library, or another floor, "
+    "this stage is plain Python: take lists, loops and the standard library. Another library, or another stage, "
     "would do the exercise for you"
 )
 
-ANOTHER = "another library, or another floor, would do the exercise for you: take what the file imports already"
+ANOTHER = "another library, or another stage, would do the exercise for you: take what the file imports already"
 
 OTHER_KERNEL = "a kernel is launched, and not called by another one: write the work of this one here"
 
@@ -186,7 +186,7 @@ def _kernels(tree: ast.Module) -> set[str]:
 
 
 def _at_hand(task: Task) -> set[str]:
-    """Packages that a floor takes for granted, whatever its file imports.
+    """Packages that a stage takes for granted, whatever its file imports.
 
     Its own; from stage 2 on NumPy; and in stage 4 Numba, whose types kernels need, such as int32.
     """

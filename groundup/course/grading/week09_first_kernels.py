@@ -1,6 +1,6 @@
 """Week 9: the first kernels.
 
-The right results come from the floor below, or from NumPy where that floor has no such function.
+The right results come from the stage below, or from NumPy where that floor has no such function.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ SIDE = 4
 
 
 def activated(number: int, z: np.ndarray) -> np.ndarray:
-    """The activation of this number, by the floor below."""
+    """The activation of this number, by the stage below."""
     return below("activations", ("identity", "relu", "leaky_relu", "sigmoid", "tanh")[number], z)
 
 

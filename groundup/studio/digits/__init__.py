@@ -1,7 +1,7 @@
 """The page Digits: draw a digit, and see how a network reads it on every floor.
 
 networks     the networks that can answer: the one that ships, and the runs of the studio's folder
-answering    every floor's answer to a drawing, and the floors' preparation in the background
+answering    every stage's answer to a drawing, and the stages' preparation in the background
 reasons      what led to the answer: the layers' outputs, the winner's weights, the pixels that mattered
 nearest      the training images that are most like the drawing
 own_set      the learner's own drawings as a data set for `groundup train`

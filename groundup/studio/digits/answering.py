@@ -1,8 +1,8 @@
-"""Every floor's answer to a drawing.
+"""Every stage's answer to a drawing.
 
-A floor has to be prepared before it can answer at once: stage 3 may have to compile its C, stage 4 its kernels, which
-on the emulator takes seconds. So the page asks for that when it is opened, and a thread prepares one floor after
-another by letting each answer once. A floor's network is used by one thread at a time: it works in buffers of its own.
+A stage has to be prepared before it can answer at once: stage 3 may have to compile its C, stage 4 its kernels, which
+on the emulator takes seconds. So the page asks for that when it is opened, and a thread prepares one stage after
+another by letting each answer once. A stage's network is used by one thread at a time: it works in buffers of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, displa
 from shared.training.checkpoints import build_network
 
 ORDER = ("stage2_numpy", "stage3_c", "stage4_numba_cuda", "stage1_pure_python")
-"""The floors in the order in which they are prepared: those that answer at once come first."""
+"""The stages in the order in which they are prepared: those that answer at once come first."""
 
 MOST = 6
 """Networks that are kept prepared; another one replaces the one that was not asked for longest."""
@@ -58,20 +58,20 @@ class Prepared:
 
 
 class Answers:
-    """The floors of all networks that were asked for. Every method may be called by any thread."""
+    """The stages of all networks that were asked for. Every method may be called by any thread."""
 
     def __init__(self, runs: Path) -> None:
         self.runs = runs
         self._prepared: OrderedDict[tuple[str, int], Prepared] = OrderedDict()
         self._lock = threading.Lock()
-        self._building = threading.Lock()  # one floor at a time is compiled for
+        self._building = threading.Lock()  # one stage at a time is compiled for
 
     def trained(self, name: str) -> Trained:
         """The network of this name. Raises as `networks.load` does."""
         return self._prepare(name).trained
 
     def floors(self, name: str) -> list[dict[str, Any]]:
-        """How far the preparation has come: {"number", "title", "state", "why"} of each floor, the first one first."""
+        """How far the preparation has come: {"number", "title", "state", "why"} of each stage, the first one first."""
         floors = self._prepare(name).floors
         return [
             {"number": number, "title": display_title(each), "state": floors[each].state, "why": floors[each].why}
@@ -79,11 +79,11 @@ class Answers:
         ]
 
     def answer(self, name: str, number: int, pixels: np.ndarray) -> dict[str, Any]:
-        """One floor's answer to a drawing, uint8 (height * width,); it waits until the floor is prepared.
+        """One floor's answer to a drawing, uint8 (height * width,); it waits until the stage is prepared.
 
         Returns {"number", "version": the network's, "scores": the last layer's output, "probabilities": their softmax
         by the same floor, "seconds": from the pixels on the host to the probabilities there}.
-        Raises ValueError for a number that is no floor's, StageUnavailable for a floor that this machine lacks.
+        Raises ValueError for a number that is no stage's, StageUnavailable for a stage that this machine lacks.
         """
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(STAGES):
             raise ValueError(f"floor: expected a number from 1 to {len(STAGES)}, got {str(number)[:20]}")
@@ -114,7 +114,7 @@ class Answers:
                 self._ready(floor, prepared.trained)
 
     def _ready(self, floor: Floor, trained: Trained) -> None:
-        """Build the floor's network and let it answer once. Raises StageUnavailable if this machine lacks the floor."""
+        """Build the stage's network and let it answer once. Raises StageUnavailable if this machine lacks the floor."""
         if floor.state == ABSENT:
             raise StageUnavailable(floor.why)
         if floor.state == READY:

@@ -1,4 +1,4 @@
-"""The page Floors: the same room on four floors side by side, with the measured speed of each function.
+"""The page Floors: the same room on four stages side by side, with the measured speed of each function.
 
 rooms        the rooms, and which functions stand beside each other
 source       a function's text, found in the installed files: Python, C and kernels

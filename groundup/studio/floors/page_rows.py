@@ -1,4 +1,4 @@
-"""What the page Floors shows of a room: for each function and each floor its text, what lies below it, and its speed.
+"""What the page Floors shows of a room: for each function and each stage its text, what lies below it, and its speed.
 
 rooms()          the rooms, and where the recorded speeds come from
 room(name)       the rows of one
@@ -23,7 +23,7 @@ LANGUAGES = {"python": "Python", "c": "C", "kernel": "kernel"}
 
 
 def rooms() -> dict[str, Any]:
-    """The rooms to choose from, the floors, and the records of the speeds."""
+    """The rooms to choose from, the stages, and the records of the speeds."""
     return {
         "rooms": [{"name": name, "sentence": SENTENCES[name]} for name in NAMES],
         "floors": [{"name": stage, "title": title} for stage, title in STAGE_TITLES.items()],
@@ -39,7 +39,7 @@ def room(name: str) -> dict[str, Any]:
 
 
 def _cell(stage: str, room: str, row: Row) -> dict[str, Any]:
-    """What stands on one floor of a row: functions, each with its speed, or a sentence why there is none."""
+    """What stands on one stage of a row: functions, each with its speed, or a sentence why there is none."""
     if row.ladder:
         rungs = source.ladder(stage, row.ladder)
         kind = {"matmul": "ladder", "steps": "step"}.get(row.ladder, row.ladder)
@@ -51,8 +51,8 @@ def _cell(stage: str, room: str, row: Row) -> dict[str, Any]:
 
 
 def _no_ladder(row: Row) -> str:
-    way = "This floor takes its step in one way: train_step." if row.ladder == "steps" else ""
-    return way or "This floor has one way only."
+    way = "This stage takes its step in one way: train_step." if row.ladder == "steps" else ""
+    return way or "This stage has one way only."
 
 
 def _function(stage: str, file: str, name: str, rung: str, speed: tuple[str, str, str] | None) -> dict[str, Any]:

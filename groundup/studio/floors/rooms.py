@@ -1,6 +1,6 @@
 """The rooms, and which of their functions stand beside each other.
 
-A row of a room is one function, which has the same name on every floor, or a ladder, whose rungs differ.
+A row of a room is one function, which has the same name on every stage, or a ladder, whose rungs differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Row:
 NAMES = (*ROOMS, *IMAGE_ROOMS)
 
 SENTENCES = {
-    "arrays": "Numbers come to the floor, and go back.",
+    "arrays": "Numbers come to the stage, and go back.",
     "matmul": "The product of two matrices: nearly all the work of a network.",
     "activations": "What a layer does after y = xW + b, forward beside backward.",
     "losses": "How wrong the outputs are, and in which direction less wrong lies.",

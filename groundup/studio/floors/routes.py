@@ -1,6 +1,6 @@
 """The addresses of the page Floors.
 
-GET /api/floors/rooms            the rooms, the floors, and where the speeds come from
+GET /api/floors/rooms            the rooms, the stages, and where the speeds come from
 GET /api/floors/room?name=…      the functions of one room
 """
 

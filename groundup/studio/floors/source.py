@@ -1,6 +1,6 @@
 """A function's text, found in the installed files. Nothing is copied: what the page shows is what runs.
 
-python(stage, file, name)    a function or a method of a floor, "relu" or "Dense.forward"
+python(stage, file, name)    a function or a method of a stage, "relu" or "Dense.forward"
 c(name)                      a C function of stage 3, with the comment above it
 kernel(name)                 a function of stage 4's kernels, "activations.relu_of"
 helpers(function)            the functions of the same file that it calls
@@ -61,7 +61,7 @@ BASES = {"network": ("network_base", "NetworkBase"), "optimizers": ("optimizer_b
 
 @cache
 def python(stage: str, file: str, name: str, language: str = "python") -> Found | None:
-    """A function of a floor's file, or a method of the class from which its class is derived; None where there is none
+    """A function of a stage's file, or a method of the class from which its class is derived; None where there is none
     of that name. file: without .py"""
     path = _path(stage, file)
     text = _text(path)
@@ -122,7 +122,7 @@ def helpers(function: Found) -> list[Found]:
 
 
 def ladder(stage: str, file: str) -> dict[str, str]:
-    """Rung -> the name of its function, slowest first, of a floor's ladder; {} where the floor has none."""
+    """Rung -> the name of its function, slowest first, of a stage's ladder; {} where the stage has none."""
     text = _text(_path(stage, file))
     for node in ast.walk(ast.parse(text)) if text else ():
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):

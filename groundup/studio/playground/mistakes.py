@@ -5,7 +5,7 @@
     zero_initialisation   every weight starts at 0: all neurons of a layer are equal, and stay equal
     large_rate            the learning rate is LARGE times the one that was chosen
 
-The first two change the gradients on their way to the optimizer, on any floor: a network's train_step hands its
+The first two change the gradients on their way to the optimizer, on any stage: a network's train_step hands its
 gradients to anything with a method `step`.
 """
 

@@ -1,11 +1,11 @@
-"""A training that can be watched: one step at a time, on any floor, and moved to another floor in its middle.
+"""A training that can be watched: one step at a time, on any stage, and moved to another stage in its middle.
 
     playground = Playground(Settings(data="spirals", stage="1"))
     playground.step(100)
     playground.change(replace(playground.settings, stage="3"))    goes on where stage 1 stopped
 
 The batch and the dropout masks of a step follow from the seed and the step's number alone, as in
-shared.training.epochs; so what moves to another floor is the parameters, the optimizer's state and the position.
+shared.training.epochs; so what moves to another stage is the parameters, the optimizer's state and the position.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Playground:
 
     batch_loss: the loss of the last step before it, with dropout if there is any; NaN before the first step
     step_seconds: how long the last step took
-    Raises StageUnavailable if the floor cannot be used on this machine, ValueError for a set that is too small.
+    Raises StageUnavailable if the stage cannot be used on this machine, ValueError for a set that is too small.
     """
 
     stage: Stage
     network: NetworkLike
     optimizer: Optimizer
     _order: np.ndarray | None
-    _last_gradients: list[np.ndarray] | None  # of the floor before, until this one has taken a step
+    _last_gradients: list[np.ndarray] | None  # of the stage before, until this one has taken a step
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
@@ -124,7 +124,7 @@ class Playground:
     def gradients(self) -> list[np.ndarray]:
         """The gradients [dL/dW1, dL/db1, …] of the last step, before a planted mistake changed them.
 
-        After a change of floor they are those of the floor that took it.
+        After a change of floor they are those of the stage that took it.
         """
         if self._last_gradients is not None:
             return self._last_gradients
@@ -152,7 +152,7 @@ class Playground:
             position.epoch, position.used = position.epoch + 1, 0
 
     def _install(self, stage: Stage, state: State) -> None:
-        """Make the network and the optimizer of this floor in this state."""
+        """Make the network and the optimizer of this stage in this state."""
         settings = self.settings
 
         def own(arrays: list[np.ndarray]) -> list[Any]:

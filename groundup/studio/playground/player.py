@@ -132,7 +132,7 @@ class Player:
                     self._several_steps(time.monotonic() + FRAME / 2)
                     shown = self._remembered()
                 self._publish(shown)
-            except Exception as error:  # whatever a floor says is for the page, which would wait for ever otherwise
+            except Exception as error:  # whatever a stage says is for the page, which would wait for ever otherwise
                 self._going.clear()
                 self._publish({"error": f"{type(error).__name__}: {error}"})
             # A little sleep even when there is no time left, so that a pause or a change gets the lock.

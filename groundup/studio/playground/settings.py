@@ -36,7 +36,7 @@ class Settings:
     activation, loss, initializer: names of the library; optimizer: a name in OPTIMIZERS
     learning_rate: at most 10; batch_size: 1 to 1,000; dropout: below 0.9
     mistake: a name in MISTAKES; seed: decides about the points, the first weights, the order and the dropout
-    dtype: float64 makes the floors agree to 1e-10 after many steps
+    dtype: float64 makes the stages agree to 1e-10 after many steps
     Raises ValueError or TypeError that names the setting.
     """
 

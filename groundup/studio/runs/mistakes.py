@@ -235,7 +235,7 @@ def document(asking: Asking) -> dict[str, Any]:
 
 
 def _fastest() -> str:
-    """The floor that answers for a convolutional network: C where there is a compiler, else NumPy."""
+    """The stage that answers for a convolutional network: C where there is a compiler, else NumPy."""
     try:
         return load_stage("c").name
     except (StageUnavailable, ValueError, OSError):

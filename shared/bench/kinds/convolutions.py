@@ -1,6 +1,6 @@
 """The convolutions of the known networks: every rung forward, and backward, beside PyTorch and the machine's peak.
 
-A form is one convolution of a network at one batch size. Every rung reads the same images and, from the second floor
+A form is one convolution of a network at one batch size. Every rung reads the same images and, from the second stage
 up, writes into memory that exists already; PyTorch has no `out=` and allocates its result. Backward computes all three
 gradients. PyTorch's backward pass contains the few microseconds of its autograd engine.
 

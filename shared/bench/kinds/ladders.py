@@ -1,6 +1,6 @@
 """Every rung of every stage's matmul ladder on square matrices; all rungs of one size are measured in turns.
 
-From the second floor up every rung writes into memory that exists already, and so does the reference. Otherwise the
+From the second stage up every rung writes into memory that exists already, and so does the reference. Otherwise the
 allocation of fresh memory, which the system must clear page by page, would be timed along with the product.
 
 On a GPU the ladder of the tensor cores can be measured, too, in "tf32", "bf16" and "f16": each beside cuBLAS in the
@@ -51,7 +51,7 @@ def ladder_rows(
 ) -> Iterator[BenchRow]:
     """Time every rung on (size, size) times (size, size).
 
-    sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above, 128 to 2048 on a GPU)
+    sizes: None for each stage's own (16 to 128 on the first, 64 to 512 above, 128 to 2048 on a GPU)
     dtypes: of float64 and float32; and "tf32", "bf16" and "f16", which only a stage on a GPU has
     effort: its threads are for the libraries and for the last rung of stages 2 and 3
     call_limit: seconds; a rung whose next call is expected to take longer (eight times for each doubling of the size)

@@ -106,7 +106,7 @@ def _rows_of(name: str, on_device: bool, case: Case, threads: int, reference: in
         )
 
     if first_floor and case.batch > LARGEST_FIRST_FLOOR_BATCH:
-        yield row("", None, f"batches of more than {LARGEST_FIRST_FLOOR_BATCH} take the first floor many seconds")
+        yield row("", None, f"batches of more than {LARGEST_FIRST_FLOOR_BATCH} take the first stage many seconds")
         return
     steps = FEWEST_STEPS if first_floor else STEPS
     request = {"who": name, "on_device": on_device, "case": case._asdict(), "threads": threads, "steps": steps}

@@ -35,7 +35,7 @@ EFFORT = Effort(repeats=9, group_limit=3.0)
 SIZE, SIZES = 512, (128, 512, 1024)
 FIRST_FLOOR_SIZES, EMULATED_SIZES = (64,), (128,)
 COMPILED = 3
-"""From this floor on there is something to compile."""
+"""From this stage on there is something to compile."""
 
 IMPORTS = 3
 """Processes that import a stage. The first may have to read files from the disk, which a median leaves out."""
@@ -83,7 +83,7 @@ def phase_rows(
 ) -> Iterator[BenchRow]:
     """Time copy in, compute and copy out of square products of each size on each stage, and import and compile.
 
-    size: of the product that the rows of import and compile name; sizes: of the products. The first floor has 64
+    size: of the product that the rows of import and compile name; sizes: of the products. The first stage has 64
         instead, in float64, and an emulated stage 128
     processes: whether import and compile are measured, which takes seconds for each stage
     quick: leaves them out for a stage on a GPU, which takes longest: each process has to wake the device

@@ -2,7 +2,7 @@
 
 The parts are the operations that a step is written down as: every layer forward, its activation, the loss, all of it
 backward, then plain SGD. Each is called through its room, on the arrays that it has within the step, and from the
-second floor up it writes into the same memory every time, as a step does. The whole step is the stage's `train_step`,
+second stage up it writes into the same memory every time, as a step does. The whole step is the stage's `train_step`,
 the fastest way it has.
 
 The parts need not add up to the whole. The rest of a step is checks, bookkeeping and waiting for memory: an operation

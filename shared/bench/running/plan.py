@@ -5,7 +5,7 @@ full MNIST, and one thread, since those who use several have to rest before each
 Both measure in several passes, each in a process of its own, so that every ratio comes with its noise.
 
 A stage on a GPU compiles a kernel for each dtype, which takes longer than to measure it. So a quick run measures such a
-stage in float32 alone, but for the training that all floors do in float64, and some of its rungs; and it takes a pass
+stage in float32 alone, but for the training that all stages do in float64, and some of its rungs; and it takes a pass
 less.
 """
 
@@ -51,7 +51,7 @@ QUICK_CONVOLUTION = slice(1, 2)
 """Of the known networks' convolutions the one of a quick run: LeNet-5's second."""
 QUICK_OPERATIONS = ("relu", "softmax", "softmax_cross_entropy", "dense", "Adam")
 QUICK_IMAGES = 600
-"""Of the bundled ones, to train on in a quick run: the first floor needs a second for an epoch."""
+"""Of the bundled ones, to train on in a quick run: the first stage needs a second for an epoch."""
 
 QUICK_RECIPE = replace(training.RECIPES["mnist-subset"], epochs=3, target=0.70)
 

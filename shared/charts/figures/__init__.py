@@ -4,7 +4,7 @@ ladder_share   every rung as a share of the best library
 sizes          speed against size, and where the GPU starts to win
 ladder_sizes   the same for every rung, stage by stage
 roofline       every rung under the measured roofs of the machine
-convolution_ladder   every rung of each floor, on the convolutions of the known networks
+convolution_ladder   every rung of each stage, on the convolutions of the known networks
 products_and_steps   both beside the libraries
 operations     every operation, forward and backward, beside NumPy
 staircase      the time of an epoch on each stage, and the factors between

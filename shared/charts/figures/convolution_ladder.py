@@ -1,4 +1,4 @@
-"""The convolution ladder of each floor: how fast each rung computes convolutions of the known networks.
+"""The convolution ladder of each stage: how fast each rung computes convolutions of the known networks.
 
 A figure for each floor. A group for each convolution, a point for each rung, and PyTorch below them. The speeds spread
 over two orders of magnitude, so the axis is logarithmic, where the length of a bar would mean nothing.

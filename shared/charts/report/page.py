@@ -104,7 +104,7 @@ def _head(results: Results) -> Html:
     ]
     return tag(
         "header",
-        tag("h1", "One network, four floors: how fast is each?"),
+        tag("h1", "One network, four stages: how fast is each?"),
         tag("p", " · ".join(about), class_="quiet"),
         *(tag("p", notice, class_="notice") for notice in _notices(results)),
         tag("dl", *cards, class_="numbers") if cards else Html(""),

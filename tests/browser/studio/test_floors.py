@@ -1,4 +1,4 @@
-"""The page Floors in a real browser: four floors side by side, one at a time on a phone, by keyboard alone."""
+"""The page Floors in a real browser: four stages side by side, one at a time on a phone, by keyboard alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The playground in a real browser: its numbers are the library's, on every floor and in the browser's own trainer."""
+"""The playground in a real browser: its numbers are the library's, on every stage and in the browser's own trainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The studio knows runs on images of the user's own: Digits asks every floor, Runs shows what they are taken for."""
+"""The studio knows runs on images of the user's own: Digits asks every stage, Runs shows what they are taken for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training a network of any architecture: equal on every floor, saved whole, and resumed to the same bits."""
+"""Training a network of any architecture: equal on every stage, saved whole, and resumed to the same bits."""
 
 import json
 import re

@@ -35,12 +35,12 @@ LOOP = "a loop in Python over elements or rows: one call of NumPy does a whole a
 
 
 def stage() -> Any:
-    """The second floor, with the learner's function in it."""
+    """The second stage, with the learner's function in it."""
     return load_stage("stage2_numpy")
 
 
 def floor_below() -> Any:
-    """The first floor, whose results are the expected ones."""
+    """The first stage, whose results are the expected ones."""
     return load_stage("stage1_pure_python")
 
 

@@ -23,7 +23,7 @@ from shared.contract import load_stage
 
 
 def stage() -> Any:
-    """The first floor, with the learner's function in it."""
+    """The first stage, with the learner's function in it."""
     return load_stage("stage1_pure_python")
 
 
@@ -92,7 +92,7 @@ MATRIX = "a list of lists of floats"
 
 LISTS = ("a float", "a list of floats", MATRIX)
 
-NO_NUMPY = "this floor uses no NumPy: rows are lists, and their elements floats"
+NO_NUMPY = "this stage uses no NumPy: rows are lists, and their elements floats"
 
 
 FOREIGN: dict[type, str] = {

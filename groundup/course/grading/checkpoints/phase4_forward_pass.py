@@ -1,6 +1,6 @@
 """Checkpoint 4: the forward pass of 784-512-10 through the learner's kernels is right, and fast on a GPU.
 
-"Twenty times as fast" is measured against pure Python, the first floor, image for image: the learner began there. A GPU
+"Twenty times as fast" is measured against pure Python, the first stage, image for image: the learner began there. A GPU
 measures its own time. Without one, the lens estimates the time of the learner's kernels on a small GPU from what they
 read, write and compute.
 """

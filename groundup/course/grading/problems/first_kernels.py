@@ -110,7 +110,7 @@ def matmul_exercise(
     memory: Callable[[Tally], None],
     types: Callable[[Tally], None],
 ) -> Exercise:
-    """The exercise of ab for sizes (M, K, N), against the floor below. call: takes a and b."""
+    """The exercise of ab for sizes (M, K, N), against the stage below. call: takes a and b."""
     floor = previous_floor()
 
     def reference(a: np.ndarray, b: np.ndarray) -> Any:

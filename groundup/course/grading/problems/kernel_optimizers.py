@@ -1,4 +1,4 @@
-"""The optimizers' steps, for the kernels of week 15. The right results come from the floor below, in float64."""
+"""The optimizers' steps, for the kernels of week 15. The right results come from the stage below, in float64."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from groundup.course.grading.problems.kernel_reductions import FLOAT64, floor
 from shared.names import OPTIMIZERS
 
 Settings = dict[str, float]
-"""The settings of an optimizer, by the names that the floor below uses."""
+"""The settings of an optimizer, by the names that the stage below uses."""
 
 
 def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
@@ -59,7 +59,7 @@ CLASSES = (*OPTIMIZERS[:1] * 3, *OPTIMIZERS[1:])
 STATE_NAMES: tuple[tuple[str, ...], ...] = (
     (), ("velocity",), ("velocity",), ("square_average",), ("first_moment", "second_moment")
 )  # fmt: skip
-"""By kind, the names of the arrays in the state of the floor below."""
+"""By kind, the names of the arrays in the state of the stage below."""
 
 NAMES = ("sgd", "momentum", "nesterov", "rmsprop", "adam")
 
@@ -67,7 +67,7 @@ NAMES = ("sgd", "momentum", "nesterov", "rmsprop", "adam")
 def floor_step(
     kind: int, settings: Settings, steps: int, p: np.ndarray, g: np.ndarray, *state_arrays: np.ndarray
 ) -> Any:
-    """A step of the floor below, after this many steps: [the parameters, its state's arrays]."""
+    """A step of the stage below, after this many steps: [the parameters, its state's arrays]."""
     stage = floor()
     optimizer = getattr(stage.optimizers, CLASSES[kind])(**settings)
     state = {name: [array.astype(np.float64)] for name, array in zip(STATE_NAMES[kind], state_arrays, strict=True)}

@@ -1,4 +1,4 @@
-"""Softmax and sums, for the kernels of weeks 13 and 14. The right results come from the floor below, in float64."""
+"""Softmax and sums, for the kernels of weeks 13 and 14. The right results come from the stage below, in float64."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FLOAT64 = "float64"
 
 @cache
 def floor() -> Any:
-    """The floor below."""
+    """The stage below."""
     return previous_floor()
 
 
 def below(room: str, function: str, *arrays: np.ndarray) -> np.ndarray:
-    """A function of the floor below, in float64, as one of NumPy arrays. Whole numbers stay as they are."""
+    """A function of the stage below, in float64, as one of NumPy arrays. Whole numbers stay as they are."""
     stage = floor()
     given = [stage.arrays.asarray(a, FLOAT64) if a.dtype.kind == "f" else a for a in arrays]
     result = getattr(getattr(stage, room), function)(*given)

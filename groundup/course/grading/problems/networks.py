@@ -46,7 +46,7 @@ class Problem:
         return len(self.parameters) // 2
 
     def network(self, floor: Any) -> Any:
-        """The network on a floor: Dense, activation, Dropout where there are masks, Dense, …"""
+        """The network on a stage: Dense, activation, Dropout where there are masks, Dense, …"""
         architecture = mlp(self.sizes, self.activation, 0.5 if self.masks else 0.0)
         dtype = self.parameters[0].dtype.name
         made = floor.network.Network.from_parameters
@@ -294,7 +294,7 @@ def backward_exercise(
     mistakes: Sequence[Mistake] = (),
     way: Callable[[Tally], None] | None = None,
 ) -> Exercise:
-    """How a floor's `backward` is graded. call: all gradients and dL/dx, as `by_name` has them."""
+    """How a stage's `backward` is graded. call: all gradients and dL/dx, as `by_name` has them."""
     return Exercise(
         call=call,
         reference=network_gradients,

@@ -1,4 +1,4 @@
-// The answer as ten bars, and the answers of the floors in a table.
+// The answer as ten bars, and the answers of the stages in a table.
 
 import { html, number, replace } from "/static/common/draw.js";
 
@@ -26,7 +26,7 @@ export function showBars(node, classes, probabilities) {
 }
 
 /**
- * A row for each floor. floors: as server.floors() gives them; answers: Map from a floor's number to its answer
+ * A row for each floor. floors: as server.floors() gives them; answers: Map from a stage's number to its answer
  */
 export function showFloors(body, floors, answers, classes) {
   const reference = answers.get(2) ?? [...answers.values()][0];
@@ -47,7 +47,7 @@ export function showFloors(body, floors, answers, classes) {
   }));
 }
 
-/** How far the floors are apart, in a sentence: the largest difference of any probability between any two of them. */
+/** How far the stages are apart, in a sentence: the largest difference of any probability between any two of them. */
 export function apartInWords(answers) {
   const all = [...answers.values()];
   if (all.length < 2) return "";

@@ -17,7 +17,7 @@ import { inkTile } from "/static/digits/tiles.js";
 const QUICK = [2, 3, 4]; // floors that answer at once; Python's loops take longer, and are asked last
 const SHIPPED = "/shipped"; // the name of the network that ships, as in networks.py
 const MNIST = [1, 28, 28]; // the shape of its images; that of a drawing while no network is loaded
-const LOOK = 400; // milliseconds between two looks at how far the floors are prepared
+const LOOK = 400; // milliseconds between two looks at how far the stages are prepared
 
 const place = (id) => document.getElementById(id);
 const carried = embedded();
@@ -74,7 +74,7 @@ async function answer() {
   document.body.dataset.done = String(mine);
 }
 
-/** The floors that are ready and have not answered this drawing yet, one after the other. */
+/** The stages that are ready and have not answered this drawing yet, one after the other. */
 async function askOthers(mine) {
   for (const { number, state } of floors) {
     if (state !== "ready" || shown === null || shown.answers.has(number) || mine !== turn) continue;
@@ -173,7 +173,7 @@ function newLayers() {
     : "What each layer makes of the drawing: orange above 0, blue below, each layer on its own scale. At most 16 channels of a layer.");
 }
 
-/** Change to another network, and have the floors prepared for it. */
+/** Change to another network, and have the stages prepared for it. */
 async function choose(name) {
   const mine = ++choice;
   const before = network;
@@ -202,7 +202,7 @@ async function choose(name) {
   if (mine === choice) await answer();
 }
 
-/** Look at the floors now, and again until none is being prepared. */
+/** Look at the stages now, and again until none is being prepared. */
 async function watchFloors(name) {
   if (network?.name !== name) return;
   const before = floors.filter(({ state }) => state === "ready").length;
@@ -212,7 +212,7 @@ async function watchFloors(name) {
   const ready = floors.filter(({ state }) => state === "ready").length;
   if (shown && ready > before) askOthers(turn).catch(fail);
   if (floors.some(({ state }) => state === "warming")) setTimeout(() => watchFloors(name).catch(fail), LOOK);
-  else if (before !== ready) say("All floors are ready.");
+  else if (before !== ready) say("All stages are ready.");
 }
 
 /** Fill the list of networks if it has changed, and return them. The chosen one stays chosen. */

@@ -19,17 +19,17 @@ export async function networks() {
   return (await get("/api/digits/networks")).networks;
 }
 
-/** One of them, with its weights; the studio begins to prepare the floors for it. */
+/** One of them, with its weights; the studio begins to prepare the stages for it. */
 export async function network(name) {
   return unpackedNetwork(await get("/api/digits/network", { name }));
 }
 
-/** How far the floors are prepared for a network: [{number, title, state, why}]. */
+/** How far the stages are prepared for a network: [{number, title, state, why}]. */
 export async function floors(name) {
   return (await get("/api/digits/floors", { name })).floors;
 }
 
-/** The answers of these floors: [{number, version, scores, probabilities, seconds}]. */
+/** The answers of these stages: [{number, version, scores, probabilities, seconds}]. */
 export async function answers(name, pixels, floors) {
   return (await post("/api/digits/answer", { network: name, pixels: [...pixels], floors })).answers;
 }

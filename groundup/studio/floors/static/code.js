@@ -8,7 +8,7 @@ export function part({ name, place, language, lines, open }) {
   return html("details", { open }, html("summary", {}, `${language} ${name} `, html("span", { class: "quiet" }, place)), text);
 }
 
-/** A function of one floor with its speeds; in a ladder it is folded as a whole. */
+/** A function of one stage with its speeds; in a ladder it is folded as a whole. */
 export function func({ name, parts, speeds, measured }, folded) {
   const said = speeds.map((each) => html("p", { class: "speed" }, each));
   const none = measured && !speeds.length && !folded ? html("p", { class: "speed quiet" }, "No speed of it is recorded.") : null;

@@ -8,7 +8,7 @@ const at = (id) => document.getElementById(id);
 const narrow = matchMedia("(max-width: 48rem)");
 const state = { floors: [], shown: new Set(), room: null };
 
-/** The switches of the floors: on a narrow screen one at a time, else any of them. */
+/** The switches of the stages: on a narrow screen one at a time, else any of them. */
 function switches() {
   replace(at("floors"), state.floors.map(({ name, title }) => html("button", {
     type: "button", "aria-pressed": String(state.shown.has(name)), onclick: () => choose(name), value: name,

@@ -57,7 +57,7 @@ async function begin() {
     wrong.push(`data=${wanted.data}`);
     wanted.data = DEFAULTS.data;
   }
-  if (carried) part("kept").textContent = "This page computes in your browser what the NumPy floor computes. Rate, batch, dropout and mistakes in a step change in the middle of a training; any other change starts again.";
+  if (carried) part("kept").textContent = "This page computes in your browser what the NumPy stage computes. Rate, batch, dropout and mistakes in a step change in the middle of a training; any other change starts again.";
   part("settings-box").open = matchMedia("(min-width: 62rem)").matches;
   trainer = await attempt(() => open(wanted, receive)) ?? await attempt(() => open(DEFAULTS, receive));
   if (!trainer) return;
@@ -127,7 +127,7 @@ function drawPending() {
 /** Say so if a step takes long: stage 4 compiles its kernels at the first one. */
 function expectPicture() {
   clearTimeout(waiting);
-  waiting = setTimeout(() => { part("computed").textContent = "waiting for a step; a floor prepares itself at its first one"; }, PATIENCE);
+  waiting = setTimeout(() => { part("computed").textContent = "waiting for a step; a stage prepares itself at its first one"; }, PATIENCE);
 }
 
 /** What an action of the reader answered decides whether the training runs: pictures come late. */

@@ -52,9 +52,9 @@ def test_a_result_without_a_shape_is_told_in_short(result: Any, what: str) -> No
 @pytest.mark.parametrize(
     ("result", "got", "cause"),
     [
-        (EXPECTED, "ndarray", "this floor uses no NumPy"),
-        (list(EXPECTED), "ndarray within a list", "this floor uses no NumPy"),
-        ([[np.float64(1)] * 3] * 2, "float64 within a list", "this floor uses no NumPy"),
+        (EXPECTED, "ndarray", "this stage uses no NumPy"),
+        (list(EXPECTED), "ndarray within a list", "this stage uses no NumPy"),
+        ([[np.float64(1)] * 3] * 2, "float64 within a list", "this stage uses no NumPy"),
         ([(1.0, 2.0, 3.0), (4.0, 5.0, 6.0)], "tuple within a list", "a tuple cannot be changed in place"),
         ([["1.0"] * 3] * 2, "str within a list", "float(...)"),
         ([[True] * 3] * 2, "bool within a list", "True and False are no numbers here"),

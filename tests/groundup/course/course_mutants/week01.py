@@ -45,7 +45,7 @@ MUTANTS = [
         "    return c",
         "    import numpy as np\n    return np.asarray(c)",
         "shape",
-        "this floor uses no NumPy: rows are lists",
+        "this stage uses no NumPy: rows are lists",
     ),
     Mutant("1.3", "    return c", "    return [tuple(row) for row in c]", "shape", "rows are lists, [...]"),
     Mutant("1.4", "_transpose(a), _transpose(b)", "a, _transpose(b)", "shape", "the shape is not right"),

@@ -1,4 +1,4 @@
-"""Every floor's answer to a drawing is the answer of the library's own network."""
+"""Every stage's answer to a drawing is the answer of the library's own network."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.wide import widened
 
 
 def ready(answers, name):
-    """The floors, when none is being prepared any more."""
+    """The stages, when none is being prepared any more."""
     for _ in range(600):
         floors = answers.floors(name)
         if all(each["state"] != "warming" for each in floors):
             return floors
         time.sleep(0.1)
-    raise AssertionError("the floors were not prepared within a minute")
+    raise AssertionError("the stages were not prepared within a minute")
 
 
 @pytest.mark.parametrize("layers", [[784, 4, 10], widened(pytest.param(SMALL_CNN, id="convolutional"))])

@@ -1,4 +1,4 @@
-"""The playground's training: the same numbers on every floor, in its middle too, and mistakes that are really made."""
+"""The playground's training: the same numbers on every stage, in its middle too, and mistakes that are really made."""
 
 from __future__ import annotations
 

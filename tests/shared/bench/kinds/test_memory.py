@@ -64,7 +64,7 @@ def test_a_process_that_fails_and_a_system_that_does_not_tell_are_skipped(monkey
 def test_the_first_floor_gets_no_large_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answers(monkeypatch, {})
     (row,) = memory.memory_rows([fake_stage({}, "stage1_pure_python")], cases=[SMALL._replace(batch=4096)], threads=1)
-    assert row.skipped == "batches of more than 64 take the first floor many seconds"
+    assert row.skipped == "batches of more than 64 take the first stage many seconds"
     assert asked == []
 
 
