@@ -20,6 +20,7 @@ other options change how kernels are run. docs/emulator.md follows one kernel th
     settings     the options and their environment variables
     errors       the error and the warning for a wrong kernel
     poison       the values that fill fresh memory
+    occupancy    how many blocks of a kernel a multiprocessor holds
     trace        the trace of a launch: an event for each access, branch and collective of a thread
     hooks        what the lens and other packages add to the emulator, and who is told what takes long
     launches     intercepts a launch of a program

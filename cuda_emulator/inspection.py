@@ -32,7 +32,6 @@ from .lens.devices import DEFAULT as DEFAULT_DEVICE
 from .lens.devices import DEVICES, device
 from .lens.findings import findings, headline, on_lines
 from .lens.memories import KINDS, find_places
-from .lens.occupancy import LIMITS, Capability, Occupancy, occupancy
 from .lens.pictures import access_map, bank_map
 from .lens.profile import Access as ProfileAccess
 from .lens.profile import Profile
@@ -41,6 +40,7 @@ from .lens.roofline import estimate as least_time
 from .lens.svg import standalone
 from .lens.targets import Wanted, launch_of
 from .lens.verdicts import global_verdict, shared_verdict
+from .occupancy import LIMITS, Capability, Occupancy, occupancy
 from .runtime import check_report, devicearray, dispatcher, limits, streams, tracing
 from .runtime.dispatcher import Configured, Kernel
 from .runtime.limits import MOST_SHARED_BYTES, SHARED_BYTES

@@ -8,7 +8,7 @@ The numbers of a launch; docs/lens.md explains them:
                  passes), memories and granules (array and element of each address), races, reuse and uninitialised;
                  idioms: what looks like a race and is none; compiled: the decorator of its loops
     profile      the numbers, without a way to show them
-    static       the occupancy of a launch; occupancy: how many blocks fit on a multiprocessor
+    static       the occupancy of a launch
     roofline     compares operations, traffic and blocks with a device; devices lists a few
 
 What to change, each finding with its remedy:

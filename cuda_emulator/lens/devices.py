@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .occupancy import Capability
+from ..occupancy import Capability
 
 FMA = 2
 """Floating-point operations of a fused multiply-add."""

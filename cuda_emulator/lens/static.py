@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..hooks import RegistersUnknown, extensions
+from ..occupancy import occupancy
 from .devices import Device
-from .occupancy import occupancy
 from .profile import Static
 
 NO_LIMIT = 1

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from cuda_emulator.inspection import LIMITS, Occupancy, occupancy
+from cuda_emulator.occupancy import LIMITS, Occupancy, occupancy
 from groundup.compiling.log import Usage
 from groundup.compiling.sass import HotLoop
 from groundup.kernels.entries import DTYPES, NO_DTYPE, Capability, Entry

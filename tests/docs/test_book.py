@@ -220,7 +220,7 @@ def test_a_page_of_the_studio_stands_where_a_week_explains_the_thing(
 
 
 WORDS = (
-    *("rung", "floor", "dropout mask", "epoch", "one-hot", "gflop/s", "register", "multiprocessor", "occupancy"),
+    *("rung", "stage", "dropout mask", "epoch", "one-hot", "gflop/s", "register", "multiprocessor", "occupancy"),
     *("sector", "warp", "lane", "bank", "tile", "coalescing", "barrier", "race", "epilogue", "logit", "stub"),
 )
 """What pages say before they explain it."""

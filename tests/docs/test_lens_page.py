@@ -48,7 +48,7 @@ def test_the_page_has_every_listing_once() -> None:
 
 def test_the_page_names_every_option_of_the_command_and_every_check() -> None:
     for name in inspect.signature(lens).parameters:
-        if name not in ("target", "second"):
+        if name not in ("target", "second", "context"):
             assert f"| `--{name.removeprefix('as_').rstrip('_')}" in TEXT, name
     for name, function in inspect.getmembers(checks, inspect.isfunction):
         if function.__module__ == checks.__name__ and not name.startswith("_"):

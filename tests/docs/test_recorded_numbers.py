@@ -136,7 +136,7 @@ def test_the_convolution_ladder_has_the_recorded_times() -> None:
     rows = [row for row in recorded("convolutions/results.json")["rows"] if row.get("part") == "forward"]
     second = {(row["stage"], row["variant"]): row for row in rows if row["shape"][:5] == [32, 64, 13, 13, 128]}
     stage = ""
-    told = table("docs/guides/convolution-ladder.md", "| floor | rung | milliseconds")
+    told = table("docs/guides/convolution-ladder.md", "| stage | rung | milliseconds")
     assert len(told) == 11
     for floor, rung, milliseconds, speed in told:
         stage = {"NumPy": "stage2_numpy", "C": "stage3_c", "PyTorch": "pytorch"}.get(floor, stage)

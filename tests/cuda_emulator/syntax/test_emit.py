@@ -466,7 +466,7 @@ def test_owners_are_counted_where_a_variable_may_own_memory(kernel: str) -> None
 def test_the_name_of_an_array_of_the_block_may_be_assigned_another() -> None:
     text = generated("tile = cuda.shared.array(8, float32)\ntile = A\ntile[0] = 1")
     assert "tile = tile_at_line_" in text
-    assert "tile = A" in text
+    assert "tile_2 = A" in text
 
 
 def test_flat_is_refused() -> None:
