@@ -11,7 +11,7 @@ race_results      its results document and charts; race_bar is its progress bar;
 train, recipes    a training with the settings of `groundup train`; those of the known networks
 run_notes         the settings that a checkpoint holds, checked
 check             all stages against a reference, and their gradients
-as_it_goes        what a long command is doing, on a terminal and in a log
+progress_lines    what a long command is doing, on a terminal and in a log
 bench_plan        the options of `groundup bench` as a plan
 profiling         what `groundup profile` measures, and the run
 look, inside, inside_layers

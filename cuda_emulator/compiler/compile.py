@@ -169,6 +169,7 @@ def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Calla
 
     def checked(*arguments: Any) -> None:
         grid, block, first, end, dynamic_bytes, *others = arguments[inputs:]
+        # With barriers across the grid the launch owns the workspace of all blocks: it outlives a call of `run`.
         own = () if has_workspace else (workspace(workspace_bytes(module, block, dynamic_bytes)),)
         numbers = launch_numbers(grid, block, first, end, dynamic_bytes)
         try:
@@ -215,6 +216,7 @@ def generate(
     devices.add(unit)
     records = sorted({array.dtype for array in unit.arrays.values() if array.dtype.kind == "V"}, key=str)
     uniformity = Uniformity(unit)
+    # The new `while` loops have statements and variables that the first analysis has not seen.
     if lower_masked_for_loops(unit, uniformity):
         uniformity = Uniformity(unit)
     functions = devices.for_inference()
@@ -230,6 +232,7 @@ def generate(
         f"PLACES = {sites.places!r}",
         f"SHARED_BYTES = {unit.shared_bytes}",
         f"PRINTS = {unit.prints or devices.prints}",
+        # `run` itself has one `_go_on`, for the blocks.
         f"MAY_LOOP = {body.count('_go_on(_status)') > 1 or 'while ' in body}",
         f"CONSTANTS = {list(unit.constants)!r}",
         f"WARNINGS = {unit.warnings!r}",

@@ -35,7 +35,8 @@ The source of the launch:
 
     command      the command `lens`
     targets      finds the launch for a name on the command line
-    given        arguments made from text
+    arguments_from_text
+                 arguments made from text
 """
 
 from ..hooks import register_detector, register_profiler

@@ -110,6 +110,7 @@ class CheckedLaunch:
 
         def work(first: int, end: int, status: np.ndarray) -> None:
             status[POISON], status[ABSENT] = poison, poison if absent is None else absent
+            # 0 stands for every shuffle, so sites count from 1 here.
             status[ONLY] = 0 if only is None else only + 1
             status[SHIFT] = shift
             compiled.run(*everything, first, end, self.dynamic_bytes, status, threads, blocks, *last)
@@ -139,6 +140,8 @@ def next_order(blocks: np.ndarray) -> np.ndarray:
     """The order of the blocks behind a barrier across the grid: the same if it is forward or in reverse, else
     another."""
     step = np.diff(blocks)
+    # A device may order the blocks anew behind each barrier. A permutation applied to itself is another one that needs
+    # no seed of its own.
     return blocks if (step == 1).all() or (step == -1).all() else blocks[blocks]
 
 
@@ -175,7 +178,9 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
         if launch.ready.compiled.waits and forward:
             order, thread_order, block_order = next(orders(threads, blocks, launch.seed))
         try:
+            # Only the first run prints: the program called the kernel once.
             with contextlib.redirect_stdout(io.StringIO()) if forward else contextlib.nullcontext():
+                # The first run's results are what the program gets, so its unwritten memory stays as it was found.
                 fresh = launch.unwritten.names if forward else ()
                 statuses = launch.run(poison, thread_order, block_order, fresh)
         except Fault as fault:
@@ -249,6 +254,7 @@ def _judged(
     order, poison = at
     differing = list(differences(launch.arrays, forward))
     _, threads, blocks = next(orders(int(np.prod(launch.block)), int(np.prod(launch.grid)), launch.seed))
+    # Absent lanes first: the run below changes what they give, too, and would blame unwritten memory for it.
     absent = _absent_lane(launch, poison, threads, blocks, forward)
     if absent is not None:
         raise noted(absent, detection)
@@ -292,6 +298,7 @@ def _absent_lane(
     compiled = launch.ready.compiled
     for site, (_, _, what) in enumerate(compiled.places):
         if what.removeprefix("cuda.") in SHUFFLES:
+            # Everything but this one shuffle is as in the forward run, so a difference is due to it alone.
             statuses = launch.run(POISONS[0], threads, blocks, absent=poison, only=site)
             difference = first_difference(launch.arrays, forward)
             if difference is not None:
@@ -305,6 +312,7 @@ def _unwritten_argument(
 ) -> str:
     """The argument whose unwritten elements the results depend on; "" if they depend on shared or local memory."""
     names = launch.unwritten.names
+    # () is fresh shared and local memory alone. The last name needs no run: all together made a difference.
     for fresh in ((), *((name,) for name in names[:-1])):
         launch.run(poison, threads, blocks, fresh)
         if first_difference(launch.arrays, forward) is not None:

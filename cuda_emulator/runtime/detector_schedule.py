@@ -25,6 +25,7 @@ def looking(
 ) -> Callable[[bool], Detection | None]:
     """The function `look` for check_launch. kernel: a dispatcher.Kernel"""
     name = kernel.py_func.__name__
+    # check_launch counts this launch only when it begins, which is after this.
     number = check_report.of(name).launches + 1
     key = (grid, block, dynamic_bytes, *map(_shape, arguments))
     times = kernel._looks[key] = kernel._looks.get(key, 0) + 1

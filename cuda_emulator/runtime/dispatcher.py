@@ -167,6 +167,7 @@ class Kernel(Facts):
         try:
             self._run(grid, block, dynamic_bytes, values, settings)
         except KernelError:
+            # One launch, whatever the check has counted: it may have begun anew, or not at all.
             account.launches, account.refused = before + 1, account.refused + 1
             raise
 
@@ -240,6 +241,7 @@ class Kernel(Facts):
     def _fit(self, arguments: Arguments, name: str) -> None:
         """Convert the arguments to the first signature that they fit. Raises TypeError if there is none."""
         refusals: list[TypeError] = []
+        # The one that fits exactly first; `sorted` leaves the others in their order.
         for signature in sorted(self.signatures, key=lambda signature: signature != arguments.types):
             try:
                 values = [
@@ -269,6 +271,7 @@ class Kernel(Facts):
             from ..compiler.compile import Variant, compile_kernel
 
             with _compiling:
+                # Another thread may have compiled it while this one waited.
                 ready = self._ready.get(key)
                 if ready is None:
                     variant = Variant(
@@ -340,6 +343,7 @@ class Kernel(Facts):
             raise RuntimeError(f"{self.py_func.__name__} accepts one combination of types already")
         types = self._arguments(arguments).types
         special = Kernel(self.py_func, self.targetoptions, [types])
+        # Its text as it was when the kernel was defined: the file may have been edited since.
         special._written = self._written
         special._get_ready(types, current())
         return special

@@ -1,7 +1,7 @@
 """Step mode: Python runs the kernel's own lines, one thread after another.
 
 step              the entry point: the threads of a block, their order and their barriers
-meeting           which threads can go on from a barrier, a shuffle or a vote
+waiting_threads   which threads can go on from a barrier, a shuffle or a vote
 loading           loads the rewritten functions
 step_rewrite      rewrites the kernel's function, so that a thread can wait in it
 step_memory       arrays with a check of every index

@@ -4,7 +4,7 @@ It runs the kernel's own lines in Python, as step mode does, but a thread stops 
 the threads of a block go on together: those that are at the same statement in the same iteration take it in one step.
 Without a walk's stops, a race would show only by chance; here the order of the warps can be chosen.
 
-launched      the entry point: a launch, whose blocks can be walked through again and again
+walked_launch the entry point: a launch, whose blocks can be walked through again and again
 walk          walks through one block
 rewriting     rewrites a kernel's function, so that a thread stops at statements and accesses
 marks         the places where a thread stops, and their order

@@ -60,6 +60,7 @@ def use(folder: str, name: str, step: bool = False) -> tuple[Workspace, Task]:
     step: run kernels line by line, in Python
     """
     workspace, task = locate(Path(folder), course()), course().task(name)
+    # BdbQuit is the learner's `q` in pdb: its end needs no traceback.
     sys.excepthook = lambda kind, *error: None if kind is BdbQuit else sys.__excepthook__(kind, *error)
     os.environ["GROUNDUP_CUDA"] = "emulator"
     os.environ |= {"GROUNDUP_EMULATOR": "step"} if step else {}
@@ -75,6 +76,7 @@ def use(folder: str, name: str, step: bool = False) -> tuple[Workspace, Task]:
         cuda_emulator.install()
     place, tree = workspace.place(task), ast.parse(workspace.text(task.file))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    # No code belongs to a docstring: a stop at its line would never come.
     bodies = [function.body[ast.get_docstring(function) is not None :] for function in functions]
     lines = [body[0].lineno for body in bodies if body and place.first <= body[0].lineno <= place.last]
     _stops[:] = [(str(workspace.folder / task.file), line) for line in lines]
@@ -118,7 +120,9 @@ def _step(launch: Call) -> None:
     source, grid, block = launch.of
     try:
         stop()
+        # A copy: the check makes the same launch afterwards, on arguments that nobody has touched.
         step.run_kernel(source, [*deepcopy(launch.arguments).values()], grid, block, 0)
+    # This thread is not the main one: sys.exit() would end it alone, and the check would go on.
     except BdbQuit:
         os._exit(0)
     except Exception:  # the check meets the same error
@@ -169,6 +173,8 @@ class Calls:
 
             library: Any = load_part(STAGES[2], "library")
             declare = library._declare
+            # A profile function is told of a call of C, but not of its arguments: so a Python function stands before
+            # each.
             library._declare = lambda name, dtype: partial(_c_call, declare(name, dtype), name, dtype)
             within = [code for code in c_program.__code__.co_consts if isinstance(code, CodeType)]
             self._codes |= {code: "call" for code in (_c_call.__code__, *within) if code.co_name != "found"}
@@ -182,6 +188,7 @@ class Calls:
                 sys.setprofile(None)
         except BaseException as error:
             sys.setprofile(None)
+            # A check may wrap the Wrong that said which call failed into an error of its own.
             raised = (error, error.__cause__, error.__context__)
             known = [each[1:] for each in self._wrongs if each[0] in raised]
             self.failing, self.expected = [*known, (self.last[-1] if self.last else None, None)][0]
@@ -194,6 +201,7 @@ class Calls:
             return
         if (kind := self._codes.get(frame.f_code)) is None:
             own = (frame.f_code.co_filename, frame.f_code.co_firstlineno) == self._own
+            # Kept by code, since this runs at every call of every Python function.
             kind = self._codes[frame.f_code] = "call" if own else ""
         if kind == "case":
             self._case = self.last[-1].number + 1 if self.last else 1
@@ -208,6 +216,7 @@ class Calls:
     def _compared(self, frame: FrameType) -> tuple[Call | None, Any]:
         """(the call that an error is about, the right result, which a check has among its variables, else None)."""
         last = self.last[-1] if self.last else None
+        # What compares may have raised its Wrong through helpers: it stands up to three frames above.
         for _ in range(3):
             assert frame.f_back is not None
             frame = frame.f_back

@@ -1,7 +1,7 @@
 """Everything that is to be known of stage 4 on a GPU, in one command and one file: `python -m groundup.gpu_report`.
 
 report           the command: each part in a process of its own, with its share of the time; __main__ starts it
-parts            what each part does
+report_parts     what each part does
 part             what a part has found: its rows, in a file that is written after every row
 networks         the parts about convolutional networks
 fastest_pytorch  the part about steps beside the fused optimizer and torch.compile

@@ -1,6 +1,6 @@
 """Data sets: reading, fetching and making them, and the batches that a training takes from them.
 
-door           what people have becomes samples and labels of one form; what a data set is
+accepted_data  what people have becomes samples and labels of one form; what a data set is
 idx            the IDX files of MNIST
 inflating      gzip files, read in pieces
 idx_sets       folders with a set's four IDX files: found by their names, known by their content

@@ -2,7 +2,7 @@
 
     work           floating-point operations and bytes of an operation, counted from its shapes
     operations     the operations of a step, in order, with their names, shapes and work
-    found          what one profile holds, and its form in a file
+    step_profile   what one profile holds, and its form in a file
 
 How a stage's step is listened to, a file for each way:
 

@@ -114,6 +114,7 @@ class RunLock:
 
     def _close(self) -> None:
         if self._file is not None:
+            # Closing the last copy unlocks; a forked child has closed its own, see _let_go_in_a_child.
             _held.discard(self)
             os.close(self._file)
             self._file = None
@@ -127,6 +128,7 @@ def in_use(path: Path) -> str:
             with regular.opened(path) as file:
                 told = strict_json.loads(file.read(TEXT_BYTES))
             pid, host, mark = int(told["pid"]), str(told["host"]), str(told["mark"])
+            # None is "not known", as of a process of another machine: its name is better than none.
             if is_running(pid, mark) is not False:
                 since = f" since {datetime.fromtimestamp(told['since']):%Y-%m-%d %H:%M:%S}"
                 who = f"process {pid} on {one_line(host, 100)}"
@@ -139,6 +141,7 @@ def in_use(path: Path) -> str:
 
 def _opened(path: Path) -> int:
     """The file, made where it is missing. Raises OSError with the path if that cannot be, or for no regular file."""
+    # A link or a pipe of this name may have been put there: it is neither followed nor waited for.
     flags = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

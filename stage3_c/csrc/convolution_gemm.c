@@ -95,6 +95,7 @@ static void im2col(void *argument, size_t part, size_t parts, void *workspace) {
         const real *x = job->x + n * s->channels * s->height * s->width;
         real *y = job->y + n * s->filters * outputs;
         for (size_t i = 0; i < s->out_height; i++) {
+            /* the outputs of one row are one run */
             run row;
             find_runs(s, i * s->out_width, s->out_width, &row);
             for (size_t k = 0; k < depth; k++)
@@ -111,6 +112,7 @@ static void im2col(void *argument, size_t part, size_t parts, void *workspace) {
 int NAME(conv2d_im2col)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                         const real *b, real *columns, real *y) {
     product job = {s, batch, x, w, b, columns, y};
+    /* one part: the pool only lends its workspace */
     return pool_run(threads, im2col, &job, 1);
 }
 
@@ -125,9 +127,11 @@ static void implicit(void *argument, size_t part, size_t parts, void *workspace)
     for (size_t at = begin; at < end; at++) {
         const size_t n = at / panels, first = at % panels * TILE_COLUMNS;
         const size_t columns = smaller(TILE_COLUMNS, outputs - first);
+        /* the width that matmul_panel expects for so many columns */
         const size_t width = columns > LANES ? TILE_COLUMNS : LANES;
         const real *const x = job->x + n * s->channels * s->height * s->width;
         real *const y = job->y + n * s->filters * outputs + first;
+        /* in the worst case, an image of one column, every output is a run of its own */
         run runs[TILE_COLUMNS];
         const size_t found = find_runs(s, first, columns, runs);
         put_bias(s, columns, job->b, y);

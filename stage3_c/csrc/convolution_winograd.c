@@ -155,6 +155,8 @@ static void row_inputs(const winograd *job, size_t first, size_t registers, real
         spot at[LANES];
         const size_t begin = (first + t) * LANES, count = smaller(LANES, job->tiles - begin);
         for (size_t l = 0; l < count; l++) at[l] = find_spot(job, begin + l);
+        /* Cleared once for all channels: each writes the same places, and nobody those of the padding or of missing
+           tiles. */
         real framed[LANES][MOST * MOST] = {{0}};
         real collected[MOST * MOST * LANES];
         for (size_t q = 0; q < job->depth; q++) {
@@ -210,6 +212,7 @@ static void lanes_outputs(const winograd *job, size_t first, size_t registers, c
     for (size_t t = 0; t < registers; t++) {
         const spot at = find_spot(job, first + t);
         real *y = job->y + ((ptrdiff_t)(at.image * job->rows) * plane + at.down * job->out_width + at.across) * LANES;
+        /* a tile at the edge has outputs beyond it, which are computed and not stored */
         const ptrdiff_t down = size < job->out_height - at.down ? size : job->out_height - at.down;
         const ptrdiff_t across = size < job->out_width - at.across ? size : job->out_width - at.across;
         for (size_t r = 0; r < job->rows; r++, y += plane * LANES) {
@@ -262,6 +265,7 @@ static void row_outputs(const winograd *job, size_t first, size_t registers, con
 static void convolve_tiles(void *argument, size_t part, size_t parts, void *workspace) {
     const winograd *job = argument;
     const size_t a = side(job->outputs);
+    /* Side by side a tile is a register by itself; one after the other a register holds LANES tiles. */
     const size_t total = job->images > 0 ? (job->tiles + LANES - 1) / LANES : job->tiles;
     const size_t begin = total * part / parts, end = total * (part + 1) / parts, most = tiles_at_a_time(job);
     real *const v = (real *)workspace + PANEL_BYTES / sizeof(real);
@@ -274,6 +278,7 @@ static void convolve_tiles(void *argument, size_t part, size_t parts, void *work
         else
             lanes_inputs(job, first, registers, v);
         for (size_t place = 0; place < a * a; place++)
+            /* Without an epilogue: bias and activation belong to the outputs, and these are still transformed. */
             NAME(matmul_tile)(job->depth, columns,
                               (NAME(strided)){job->u + place * job->u_place, job->depth, 1},
                               (NAME(strided)){v + place * place_v, columns, 1}, m + place * place_m, 0, job->rows, 0,

@@ -173,17 +173,21 @@ void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, rea
         const size_t i1 = smaller(i0 + ROWS, row_end);
         for (size_t p0 = 0; p0 < k; p0 += DEPTH) {
             const size_t depth = smaller(DEPTH, k - p0);
+            /* The first block of k writes over c, so that nobody has to clear it; the epilogue waits for the last. */
             const int begun = p0 > 0, done = p0 + depth == k;
             if (pack_a) {
                 for (size_t i = i0; i < i1; i += TILE_ROWS)
                     pack(block_of_a + (i - i0) * depth, TILE_ROWS, a.values + i * a.row + p0 * a.column, a.column,
                          a.row, smaller(TILE_ROWS, i1 - i), depth);
             }
+            /* A panel of b is packed again for each ROWS rows of a; many rows share the cost of one copy. */
             for (size_t j = column_begin; j < column_end; j += TILE_COLUMNS) {
                 const size_t columns = smaller(TILE_COLUMNS, column_end - j);
                 const real *panel = b.values + p0 * b.row + j * b.column;
                 size_t panel_row = b.row;
+                /* a ragged panel always: read in place, its last register would reach past the row's end */
                 if (pack_b || columns % LANES != 0) {
+                    /* two widths only: any_tile has code for one register and for two */
                     panel_row = columns > LANES ? TILE_COLUMNS : LANES;
                     pack(panel_of_b, panel_row, panel, b.row, b.column, columns, depth);
                     panel = panel_of_b;

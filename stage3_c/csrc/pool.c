@@ -108,6 +108,7 @@ struct borrowed {
 borrowed *pool_borrow(pool *threads, size_t bytes) {
     pthread_mutex_lock(&threads->lock);
     borrowed **place = &threads->kept;
+    /* kept is sorted by size: the first that is large enough is the smallest such block */
     while (*place != NULL && (*place)->bytes < bytes) place = &(*place)->next;
     borrowed *found = *place;
     if (found != NULL) *place = found->next;
@@ -138,6 +139,7 @@ void pool_return(pool *threads, borrowed *it) {
         for (const borrowed *each = threads->kept; each != NULL; each = each->next) count++;
         excess = NULL;
         if (count > MOST_KEPT + 1) {
+            /* the smallest goes: it costs least to ask for again */
             excess = threads->kept;
             threads->kept = excess->next;
         }
@@ -150,6 +152,7 @@ void pool_return(pool *threads, borrowed *it) {
 static size_t work_on(pool *threads, size_t seat, void *memory) {
     const uint64_t own = (uint64_t)1 << seat % BITS;
     size_t taken = 0;
+    /* acquire: who sees a bit also sees the job that pool_run has written before it set the bit */
     uint64_t open = atomic_load_explicit(&threads->open, memory_order_acquire);
     while (open != 0) {
         const uint64_t bit = open & own ? own : open & (0 - open); /* or else the lowest */
@@ -158,6 +161,7 @@ static size_t work_on(pool *threads, size_t seat, void *memory) {
             continue; /* open was refreshed */
         for (size_t part = (size_t)__builtin_ctzll(bit); part < threads->parts; part += BITS)
             threads->task(threads->job, part, threads->parts, memory);
+        /* release: the caller reads what the part has written as soon as it sees the count */
         atomic_fetch_add_explicit(&threads->done, 1, memory_order_release);
         taken++;
         open = atomic_load_explicit(&threads->open, memory_order_acquire);
@@ -239,6 +243,7 @@ static void *worker_main(void *argument) {
 static void wake(pool *threads, size_t wanted) {
     if (atomic_load(&threads->sleepers) == 0) return;
     pthread_mutex_lock(&threads->lock);
+    /* no broadcast: a thread that wakes without a part to take only disturbs the others */
     for (size_t i = 0; i < wanted; i++) pthread_cond_signal(&threads->work);
     pthread_mutex_unlock(&threads->lock);
     sched_yield(); /* one that was put on this core can then step aside, rather than wait for our time slice to end */
@@ -328,6 +333,8 @@ void pool_notes(pool *threads, size_t count) {
 int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
     workspace *mine = workspace_take(threads);
     if (mine == NULL) return -1;
+    /* The workers are taken by the last condition alone, so this branch has nothing to give back. A call that finds
+       them taken does not wait: it may come from inside a task, whose end would then wait for it. */
     if (parts <= 1 || threads->count == 1 || atomic_flag_test_and_set(&threads->taken)) {
         for (size_t part = 0; part < parts; part++) task(job, part, parts, mine->memory);
         workspace_give(threads, mine);

@@ -88,6 +88,7 @@ def make_forward_bytes(side: int) -> Any:
         split = cuda.blockIdx.z
         for part in range(down):
             row = row0 + int32(cuda.threadIdx.x >> 3) + int32(part * 32)
+            # Past the edge the last row once more: its products are computed, and nobody keeps them.
             at[part] = order[counters[POSITION] + min(row, int32(x.shape[0] - 1))]
         k0, end = part_of(split, parts.shape[0], x.shape[1], depth)
         product(images, at, x, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, k0, end)
@@ -103,6 +104,7 @@ def make_forward_bytes(side: int) -> Any:
             for part in range(down):
                 row = row0 + int32(cuda.threadIdx.x >> 3) + int32(part * 32)
                 if row < x.shape[0] and cuda.threadIdx.x & 7 == 0:
+                    # Every block of this band of rows knows them; one of them writes.
                     y[row] = labels[at[part]]
             if cuda.blockIdx.y == 0 and cuda.threadIdx.x < numbers.size:
                 numbers[cuda.threadIdx.x] = schedule[counters[SLOT], cuda.threadIdx.x]
@@ -276,6 +278,7 @@ def make_update(side: int) -> Any:
         tiles[cuda.threadIdx.x >> shift, cuda.threadIdx.x & (side - 1)] = moved
         cuda.syncthreads()
         column = int32(column0 + cuda.threadIdx.x)
+        # All blocks of a column of tiles have summed the same numbers of dz; the first one moves the bias.
         if row0 == 0 and cuda.threadIdx.x < side and column < columns:
             total = tiles[0, cuda.threadIdx.x]
             for thread in range(1, movers):
@@ -304,6 +307,7 @@ def make_update(side: int) -> Any:
                 tiles, block - blocks_a, kind, x_b, grad_b, weights_b, w_first_b, w_second_b, bias_b,
                 b_first_b, b_second_b, grad_weights_b, grad_bias_b, numbers,
             )  # fmt: skip
+        # No block of this launch reads the counters, so it does not matter when they move.
         if advance > 0 and block == 0 and cuda.threadIdx.x == 0:
             counters[POSITION] += advance
             counters[STEP] += 1

@@ -240,6 +240,7 @@ def make_persistent(chunk, as_bytes):
                 piece = int32(piece + 1)
                 if piece < pieces:
                     cuda.syncthreads()
+            # Not before part 1's barriers: until then a thread may still read the numbers of the step before.
             if t < COUNT:
                 numbers[t] = number
             label = labels[whose]
@@ -261,6 +262,7 @@ def make_persistent(chunk, as_bytes):
                 row = int32(row0 + line * blocks)
                 lines = most_lines if row0 + blocks < rows else 1
                 # 2b: the hidden layer's outputs
+                # A line past the batch's end passes over the loops alone: every thread has to reach the syncthreads().
                 unit = place
                 while row < rows and unit < columns:
                     bias = bias_a[uint32(unit)]
@@ -272,6 +274,7 @@ def make_persistent(chunk, as_bytes):
                     dropped[uint32(line), uint32(unit)] = value
                     inputs_b[uint32(row * columns + unit)] = value
                     unit = int32(unit + units)
+                # In the first round only: nobody changes the last layer's weights within part 2.
                 if row0 == block:
                     if is_staged:
                         for i in range(staged_each):
@@ -342,6 +345,7 @@ def make_persistent(chunk, as_bytes):
                     sums[i, j] = zero
             piece = int32(0)
             while piece < pieces:
+                # A single piece still lies in x_tile: part 1 brought nothing else after it.
                 if pieces > 1:
                     put(asked, x_tile)
                     ask(values, sample, k0, asked)

@@ -75,6 +75,7 @@ class Schedule:
         for i, step in enumerate(steps):
             for view in step.views.values():
                 times[view.number].append(i)
+        # Filled before the first step, and read after the last: until then nobody else may have the memory.
         for view in self.given.values():
             times[view.number].append(-1)
         for view in self.kept.values():
@@ -184,6 +185,7 @@ class _Backward:
         if self.operations.outputs in self.needed:
             self.grads[self.operations.outputs] = grad
         for each in reversed(self.operations.found):
+            # Taken out of `grads`, so that _exclusive finds only those who still wait for their gradient.
             if each.result in self.grads:
                 self._step(each, self.grads.pop(each.result))
 
@@ -197,6 +199,7 @@ class _Backward:
             views = {"grad": _as(grad, flat), "output": _as(output, flat), "grad_input": _as(below, flat)}
             self.made.backward.append(Step("slope_back", operation, views))
             grad = below
+        # Both get the same array. While one waits for it in `grads`, _exclusive keeps the other from writing over it.
         if operation.kind == "join":
             self._give(operation.source, grad)
             self._give(operation.added, grad)
@@ -232,6 +235,7 @@ class _Backward:
         return self.made.array(SEEN[each.kind](self.made.rows, each.before))
 
     def _may_go_below(self, each: Operation) -> bool:
+        # Not below a value with several readers: their shares are added first, and the slope belongs to the sum.
         below = self.by_result.get(each.source)
         return (
             each.kind in SLOPE_BELOW

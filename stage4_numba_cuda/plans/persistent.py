@@ -191,6 +191,7 @@ class PersistentPlan:
         self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
         self.meetings = zeros((3,), np.int32)
         self.unsettled = False
+        # The kernel's signature asks for a mask, whether it is read or not.
         self.no_mask = zeros((1, 1), network.dtype)
         self.schedule = zeros((1, 8), network.dtype)  # of an optimizer that takes its steps itself
         self.order = cuda.to_device(np.arange(memory.capacity, dtype=np.int32))
@@ -221,6 +222,7 @@ class PersistentPlan:
         mask: dropout by this mask; dropout: by masks drawn on the device
         row_losses (steps, rows or more): where the losses go; None: the network's own memory, from its first line
         """
+        # Before the launch: once it is ordered, Ctrl-C may come at any time.
         self.unsettled = True
         network, count = self.network, rows.x.shape[0]
         below, top = network.dense_layers
@@ -245,6 +247,7 @@ class PersistentPlan:
         """After launches, for which it waits. Raises RuntimeError if blocks waited for others in vain."""
         gave_up = self.meetings.copy_to_host()[ptx.GAVE_UP]
         if gave_up:
+            # Blocks that gave up have counted further than others: only a fresh count is right for all.
             self.meetings.copy_to_device(np.zeros(3, np.int32))
         self.unsettled = False
         if gave_up:

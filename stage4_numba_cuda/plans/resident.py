@@ -125,6 +125,7 @@ class ResidentRun:
         if not rates:
             return []
         sizes = batches(self.count, self.batch_size, first, len(rates))
+        # Before anything is launched: after an error no step of the call has been taken.
         for count, _ in sizes:
             self.network.check_unchanged(count, training=True)
         if self.rung != "persistent":  # which gets them as arguments
@@ -142,6 +143,7 @@ class ResidentRun:
             done += steps
         if meanwhile is not None:
             meanwhile()
+        # This copy waits for the device; what the host does meanwhile had to come before.
         losses = losses_of(self.row_losses[: len(rates)].copy_to_host(), sizes)
         self._check_launched()
         return losses
@@ -166,6 +168,7 @@ class ResidentRun:
         self._repeat(plan, update, steps, launches)
 
     def _repeat(self, plan: Any, update: Update, steps: int, launches: Callable[[Any], None]) -> None:
+        # A graph has addresses inside: those of this run's arrays, and of the one of two orders that is in use.
         key = ("resident", self._serial, self._orders.current, plan.key(self.network, update))
         if cuda_graphs.available() and plan.may_be_captured:
             plan.graphs.launch(key, launches, times=steps)

@@ -7,10 +7,12 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.house.source_tree import PACKAGES, ROOT, files
+from shared.contract import IMAGE_ROOMS, ROOMS
+from tests.house.source_tree import FLOORS, PACKAGES, ROOT, files
 
 NAMED = re.compile(r"(?<![\w.-])(?:[\w-]+/)*([\w-]+\.(?:py|c|h|md|toml))\b")
 
@@ -48,3 +50,18 @@ def there() -> set[str]:
 def test_every_file_that_a_docstring_or_comment_names_is_there(folder: str, there: set[str]) -> None:
     found = {path: missing(path.read_text(encoding="utf-8"), there) for path in files(folder)}
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
+
+
+def not_on_the_map(folder: Path) -> list[str]:
+    """The files of a folder that the first lines of its __init__.py do not name; a stage's rooms and train.py are
+    known from the architecture page."""
+    known = {"__init__", "__main__", *((*ROOMS, *IMAGE_ROOMS, "train") if folder.name in FLOORS else ())}
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in known | set(re.findall(r"\w+", text))]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_folders_map_names_every_file_in_it(package: str) -> None:
+    maps = {path.parent: not_on_the_map(path.parent) for path in files(package) if path.name == "__init__.py"}
+    gaps = {str(folder.relative_to(ROOT)): names for folder, names in maps.items() if names}
+    assert gaps == {}, f"a line for each of these in the first lines of its folder's __init__.py, please: {gaps}"

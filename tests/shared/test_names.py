@@ -36,7 +36,11 @@ def test_the_browser_computes_every_activation_and_loss() -> None:
     activations = (static / "static" / "common" / "activations.js").read_text(encoding="utf-8")
     table = re.search(r"export const ACTIVATIONS = {\n(.*?)\n};", activations, re.DOTALL)  # the playground offers these
     assert table is not None
-    assert set(re.findall(r"^  (\w+): ", table[1], re.MULTILINE)) == set(names.ACTIVATIONS) - NOT_IN_THE_BROWSER
+    offered = set(re.findall(r"^  (\w+): ", table[1], re.MULTILINE))
+    assert offered == set(names.ACTIVATIONS) - NOT_IN_THE_BROWSER, (
+        f"only in one of shared/names.py and common/activations.js, and not in NOT_IN_THE_BROWSER: "
+        f"{', '.join(sorted(offered ^ (set(names.ACTIVATIONS) - NOT_IN_THE_BROWSER)))}"
+    )
     losses = (static / "playground" / "static" / "training.js").read_text(encoding="utf-8")
     assert set(re.findall(r"^  (\w+): ", losses, re.MULTILINE)) >= set(names.LOSSES)
 

@@ -51,6 +51,7 @@ class Pauses:
 
     def __init__(self, unit: Unit, regions: Regions, variable_types: Mapping[str, types.Type | None]) -> None:
         self.calls: list[CollectiveCall] = []
+        # By id: a part is a dataclass, compared by its values, and has no hash.
         self._numbers: dict[int, int] = {}
         self._find(regions.tree)
         self.kept: dict[str, np.dtype[Any]] = {}
@@ -98,6 +99,7 @@ class Pauses:
 
     def may_skip(self, part: Any) -> bool:
         """Whether a block passes over the part on its way back to a barrier."""
+        # Its value lies in no array, so every call of the function makes it anew.
         if isinstance(part, OncePerBlock) and part.statement in self.again:
             return False
         return not self.inside([part])
@@ -155,6 +157,7 @@ class Needed:
                 if body <= again:
                     return again
                 again = again | body
+        # What stands behind it is never reached from here, whatever is read there.
         if isinstance(node, ast.Return):
             return set()
         if isinstance(node, ast.Break | ast.Continue):

@@ -46,6 +46,7 @@ def find_recomputed(
         grew = False
         for name, value in values.items():
             is_view = isinstance(variable_types.get(name), types.Array) and name in unconditional
+            # Grows until it stays: a value may depend on one that is found stable only later in the dictionary.
             known = INDEX_NAMES | fixed | set(recomputed)
             if (
                 name not in recomputed
@@ -55,6 +56,7 @@ def find_recomputed(
             ):
                 recomputed[name] = value
                 grew = True
+    # The uniform ones were needed above as parts of others; alone they are assigned once for the block.
     return {name: value for name, value in recomputed.items() if name in varying}
 
 
@@ -71,6 +73,7 @@ def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool = False) ->
         return node.attr in ("shape", "size", "ndim", "strides", "T") and is_stable(node.value, known, is_view)
     if isinstance(node, ast.Subscript):
         of_shape = isinstance(node.value, ast.Attribute) and node.value.attr in ("shape", "strides")
+        # An element of an array may have changed since; an address or a length has not.
         return (of_shape or is_view) and is_stable(node.value, known, is_view) and is_stable(node.slice, known)
     if isinstance(node, ast.Call):
         return is_pure_call(node) and all(is_stable(argument, known) for argument in node.args)
@@ -120,6 +123,7 @@ class Flow:
         elif isinstance(node, ast.For):
             self.read(node.iter, written)
             inside = set(written)
+            # Into a copy: a loop may have no iteration, and then assigns nothing for certain.
             self.write(node.target, inside)
             self.statements(node.body, inside)
         elif isinstance(node, ast.While):

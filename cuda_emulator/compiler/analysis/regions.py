@@ -211,6 +211,7 @@ class Regions:
             return [self.masked_if(node, at) if node in self.uniformity.masked else self.decision(node, at)]
         if isinstance(node, LOOPS):
             if any(isinstance(part, ast.Return) for part in walk(node.body)):
+                # Before the body is built: its second iteration begins without the threads that returned in the first.
                 self.returned = self.returned or self.uses_alive
             if node in self.uniformity.masked:
                 return [self.masked_loop(node, at)]
@@ -225,6 +226,7 @@ class Regions:
         if at.loop is None:
             return [Jump(word)]
         active, _, depth = at.loop
+        # After a continue the threads are still active: the next iteration begins with them.
         cleared = [name for name in at.around[depth:] if word == "break" or name != active]
         return [Leave(str(mask), cleared)]
 
@@ -232,6 +234,7 @@ class Regions:
         """The part for a uniform `if`."""
         returned = self.returned
         body = self.build(node.body, at)
+        # A return in the body is none to the threads of the else, which are not in the body.
         after_body, self.returned = self.returned, returned
         orelse = self.build(node.orelse, at)
         self.returned = self.returned or after_body
@@ -269,6 +272,7 @@ class Regions:
             reads = region.reads | {
                 name for value in self.recomputed_in(region).values() for name in loaded_names(value)
             }
+            # Sorted: the order of a set changes with the process, and the generated text would change with it.
             carried.update(dict.fromkeys(sorted(n for n in reads & self.uniformity.varying if n not in own)))
         return list(carried)
 

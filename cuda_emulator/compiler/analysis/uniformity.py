@@ -122,6 +122,8 @@ class Uniformity:
                 if masked or not self.runs_once_per_block(node):
                     self.varying |= stored_names(node)
             elif isinstance(node, Collective):
+                # syncthreads_count and its like give one result to all threads; a vote gives one to a warp, a shuffle
+                # to a lane.
                 if masked or not node.path.startswith("syncthreads"):
                     self.varying |= stored_names(node)
             elif isinstance(node, ast.If):
@@ -233,6 +235,8 @@ def _as_while(unit: Unit, node: ast.For) -> list[ast.stmt]:
         before.append(assign(stride, step))
         step = load(stride)
         test = expression(f"{index} < {end} if {stride} > 0 else {index} > {end}")
+    # The count moves on before the body, which a `continue` may leave, and in a variable of its own, since the body may
+    # assign the target.
     head: list[ast.stmt] = [
         ast.Assign(targets=[node.target], value=load(index)),
         assign(index, ast.BinOp(left=load(index), op=ast.Add(), right=step)),

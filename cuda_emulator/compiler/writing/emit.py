@@ -125,6 +125,7 @@ class Emitter:
             if any(re.search(r"\b_lane\b", line) for line in lines):
                 write("_lane = _thread & 31")
             self.declare_in_frame(self.in_frame)
+            # Local arrays too large for the frame: the threads use the same memory one after another.
             for name in self.in_workspace.keys() - self.unit.shared.keys():
                 self.poison_if_checked(self.in_workspace[name])
             write(*lines)
@@ -158,6 +159,7 @@ class Emitter:
                 written = len(write.lines)
                 with write.under(f"if {RESUME} == 0:"):  # a block that goes on has begun already
                     self.begin()
+                # begin() had nothing to write.
                 if write.lines[-1].strip() == "pass":
                     del write.lines[written:]
             else:
@@ -381,6 +383,7 @@ def device_function(
 ) -> str:
     """The source of a plain device function."""
     emitter = Emitter(unit, None, variant, {}, contexts, sites)
+    # np.empty below makes an array with an owner, who has to give it back.
     emitter.owning = True
     emitter.code = code_of(unit, variant, sites, None, contexts, per_thread=False)
     write = emitter.write
@@ -389,6 +392,8 @@ def device_function(
         emitter.declare_in_frame(emitter.in_frame)
         for array in unit.local.values():
             if array.name not in emitter.in_frame:
+                # The workspace has no place for it: a device function may be called from several places, and call
+                # others.
                 write(f"{array.name} = np.empty({array.shape}, {dtype_text(array.dtype)})")
                 emitter.poison_if_checked(array)
         write(*(emitter.code.lines(unit.body) or ["pass"]))

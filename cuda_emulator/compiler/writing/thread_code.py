@@ -135,6 +135,7 @@ class ThreadCode(ast.NodeTransformer):
         if whole is not base:
             base = self.visit(whole)
         elif self.per_thread and base.id in self.unit.local:
+            # A row of the array, as acc[i]: the thread's axis comes behind all of the array's own.
             missing = len(self.unit.local[base.id].shape) - len(parts)
             parts = [*parts, *(ast.Slice() for _ in range(missing)), load("_thread")]
             base = load(f"_all_{base.id}")
@@ -156,6 +157,7 @@ class ThreadCode(ast.NodeTransformer):
         plain = not any(
             isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and isinstance(p.value, str)) for p in parts
         )
+        # In two steps only the first index would have a name to check it by, and Numba would check the second.
         if len(chain) > 1 and isinstance(base, ast.Name) and plain and len(parts) <= self.dimensions(base.id):
             return whole, parts
         return node.value, index_parts(node.slice)
@@ -217,6 +219,7 @@ class ThreadCode(ast.NodeTransformer):
         if name in (ASSIGNED, LENT):
             return self.guarded(name, node)
         self.generic_visit(node)
+        # Of a number out of range LLVM leaves the result undefined: each read of it could see another.
         if name == "int" or (isinstance(node.func, ast.Attribute) and node.func.attr in INTEGERS):
             return call("_frozen", node)
         if name in self.contexts:

@@ -340,11 +340,13 @@ class TracedCode(ThreadCode):
         number = self.new_loop()
         fixed = rounds_of(node) != float("inf") or self.for_block or self.variant.accesses_only
         shown = copied(node.iter)
+        # Outside the loop: a range is evaluated once, so its reads belong to no iteration.
         node.iter = self.visit(node.iter)
         with self.in_loop(number):
             before: list[ast.stmt] = [ast.Expr(value=call("_go_on", load("_status")))]
             if not fixed:
                 site = self.site(shown, "branch")
+                # A `for` has no test to wrap. Its `else` runs where the test would fail, and not after a break.
                 for outcome, into in ((True, before), (False, node.orelse)):
                     told = call("_branched", constant(outcome), load("_status"), site, load("_thread"), self.key())
                     into.append(ast.Expr(value=told))
@@ -357,6 +359,7 @@ class TracedCode(ThreadCode):
         """The loop with its iterations counted, unless the block executes it once for all threads."""
         if self.for_block or self.variant.accesses_only:
             return [node]
+        # At the head of the body: a `continue` passes over its end.
         node.body.insert(0, self.round_call("_next_round", number))
         return [self.round_call("_enter_round", number), node]
 

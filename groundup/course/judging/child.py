@@ -60,6 +60,7 @@ def end_with_parent(parent: int, seconds: float) -> None:
     last = time.monotonic() + seconds + GRACE
 
     def watch() -> None:
+        # Who has lost its parent gets another one: nobody is left then who would end this process.
         while os.getppid() == parent and time.monotonic() < last:
             time.sleep(LOOK_EVERY)
         os._exit(1)

@@ -30,6 +30,7 @@ class Examiner:
 
     def __init__(self) -> None:
         program = processes.python("-m", "groundup.course.judging.examiner")
+        # A file and no pipe: nobody reads it meanwhile, and a full pipe would stop the examiner.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = processes.start(
             program,
@@ -49,6 +50,7 @@ class Examiner:
     def compared(self) -> dict[str, Any]:
         """The examiner's answer, as examiner.py prints it. Raises RuntimeError if it fails: then nothing is known."""
         assert self._process.stdout is not None
+        # readline() has no time limit: the end of the process ends its output, and so the wait.
         too_late = threading.Timer(SECONDS, self._process.kill)
         too_late.start()
         try:

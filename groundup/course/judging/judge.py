@@ -135,6 +135,7 @@ def _run(
         child = processes.python("-m", "groundup.course.judging.child", str(request))
         limit = seconds
         if sys.platform == "linux":
+            # The warden keeps the limit, and says in the report that it was time; ours is for a warden that hangs.
             child, limit = guarded(child, seconds, phase.megabytes + OWN_MEGABYTES, report), seconds + GRACE
         with examination:
             code, printed = run_limited(child, Path(scratch) / "empty", limit, surroundings.variables(task is None))

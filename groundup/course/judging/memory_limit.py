@@ -31,6 +31,7 @@ def limit_memory(megabytes: int, exceeded: Callable[[], None]) -> None:
         import resource
 
         pages = int(Path("/proc/self/statm").read_text().split()[0])
+        # The address space, which is what RLIMIT_AS counts; the thread below looks at what is really held.
         most = pages * resource.getpagesize() + megabytes * MEGABYTE
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

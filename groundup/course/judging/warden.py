@@ -62,6 +62,7 @@ def main(argv: list[str]) -> None:
     end_all()
     if why in ("processes", "memory together", "time"):
         with open(report, "a", encoding="utf-8") as file:
+            # A new line first: the learner's process may have been killed while it wrote one.
             file.write("\n" + json.dumps({"event": why}) + "\n")
     if status is not None and os.WIFSIGNALED(status):  # end as the child did
         number = os.WTERMSIG(status)
@@ -75,11 +76,13 @@ def end_all() -> None:
     """Kill every process below this one, those too that are started or orphaned meanwhile; give up after a second."""
     last = time.monotonic() + 1
     while (below := descendants(os.getpid())) and time.monotonic() < last:
+        # Found anew each round: a process may have started another between the look and the signal.
         for each in below:
             try:
                 os.kill(each, signal.SIGKILL)
             except ProcessLookupError:  # it has ended meanwhile
                 continue
+        # 0 is nobody's number: what has ended is collected, else it would be found below this process for ever.
         _reaped(0)
         time.sleep(0.002)
 

@@ -1,6 +1,7 @@
 """The page Course: the learner's exercises, graded at every save of a file in their own editor.
 
-desk         the learner's folder, and what the page shows of it: progress, a task, hints, the solution
+exercise_page
+             the learner's folder, and what the page shows of it: progress, a task, hints, the solution
 watching     looks at the file of a task and has it graded when it is saved
 grading      the process that grades: `python -m groundup.studio.course.grading FOLDER TASK`
 lens_pictures

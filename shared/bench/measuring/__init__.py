@@ -1,7 +1,8 @@
 """How to measure: everything that is timed goes through here.
 
 timing       how to time code so that the number means something
-turns        measures several candidates in turns, one sample each, and makes their rows
+compared_candidates
+             measures several candidates in turns, one sample each, and makes their rows
 rows         what a measurement is written down as
 noise        how far another run may differ
 peak         the peak of one core

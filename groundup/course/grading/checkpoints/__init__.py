@@ -6,5 +6,5 @@ phase3_c                the C agrees with Python, and trains faster than NumPy
 phase4_forward_pass     a forward pass through the learner's kernels
 phase5_gpu_training     MNIST, trained by the learner's kernels
 phase6_tools            the neuron that died, and the gradient that is wrong
-together                training with the learner's functions together: phases 1, 2 and 6
+learners_training       training with the learner's functions together: phases 1, 2 and 6
 """

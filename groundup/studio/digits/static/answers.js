@@ -54,7 +54,7 @@ export function apartInWords(answers) {
   let largest = 0;
   for (const one of all) for (const other of all) largest = Math.max(largest, difference(one, other));
   const words = largest === 0 ? "not at all apart" : `at most ${number(largest, 2)} apart`;
-  return `${all.length} floors have answered. Their probabilities are ${words}. The time is that of one image, from the `
+  return `${all.length} stages have answered. Their probabilities are ${words}. The time is that of one image, from the `
     + "pixels to the probabilities.";
 }
 

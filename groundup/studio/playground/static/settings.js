@@ -27,7 +27,7 @@ const words = (values) => values.map((value) => [value, value.replaceAll("_", " 
  * serverOnly: not on a page without a server.
  */
 const FIELDS = [
-  { name: "stage", label: "Floor", serverOnly: true, choices: [
+  { name: "stage", label: "Stage", serverOnly: true, choices: [
     ["stage1_pure_python", "1: pure Python"], ["stage2_numpy", "2: NumPy"], ["stage3_c", "3: C"], ["stage4_numba_cuda", "4: CUDA"]] },
   { name: "data", label: "Data", choices: [
     ["xor", "XOR"], ["clouds", "two clouds"], ["circles", "circles"], ["spirals", "three spirals"], ["own", "my own points"], ["digits", "digits"]] },

@@ -157,10 +157,13 @@ static void test_tables(void) {
 
 int main(int argc, char **argv) {
     const size_t stride = is_small(argc, argv) ? 11 : 1;
-    for (int which = 0; which < ACTIVATIONS; which++)
+    for (int which = 0; which < ACTIVATIONS; which++) {
+        if (TABLE[which].name == NULL) fprintf(stderr, "TABLE has no row for number %d of enum activation\n", which);
+        CHECK(TABLE[which].name != NULL, which, ACTIVATIONS);
         for (size_t rows = 1; rows <= 3; rows += 2)
             for (size_t columns = 1; columns <= 67; columns += stride)
                 check_values_and_slopes((enum activation)which, rows, columns);
+    }
     test_not_a_number_and_infinity();
     test_relu_stops_infinite_gradients();
     test_tables();
