@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -147,7 +148,13 @@ def test_dynamic_arrays_of_two_types_that_overlap_get_a_word_under_check() -> No
         overlapping[1, 1, 0, 8](np.zeros(2))
 
 
-def test_a_kernel_made_by_exec_is_found_in_the_string_of_its_caller() -> None:
+@pytest.mark.parametrize("other", ["", "print(1)\n"])
+def test_a_kernel_made_by_exec_is_found_in_the_string_of_its_caller(
+    other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(linecache.cache, "<string>", raising=False)
+    if other:  # what `python -c` or an earlier exec() left behind
+        monkeypatch.setitem(linecache.cache, "<string>", (len(other), None, [other], "<string>"))
     text = "@cuda.jit\ndef made_by_exec(a):\n    a[cuda.grid(1)] = 1\n"
     names: dict[str, Any] = {"cuda": cuda}
     exec(text, names)

@@ -7,7 +7,6 @@ import ast
 import builtins
 import functools
 import inspect
-import linecache
 import operator
 import re
 import sys
@@ -42,7 +41,7 @@ class Written:
         with suppress(OSError, TypeError, SyntaxError):
             self.text, self.first = inspect.findsource(inspect.unwrap(function))
         code = inspect.unwrap(function).__code__
-        if code.co_filename.startswith("<") and code.co_filename not in linecache.cache:
+        if code.co_filename.startswith("<"):  # other code may have had the name "<string>" before, and be in linecache
             text = text_of_exec(code)
             if text is not None:
                 self.text, self.first = text.splitlines(keepends=True), code.co_firstlineno - 1
