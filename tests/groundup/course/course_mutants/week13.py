@@ -104,7 +104,7 @@ MUTANTS = [
         "largest = z[row, j] if z[row, j] > largest else largest",
         "largest = abs(z[row, j]) if abs(z[row, j]) > largest else largest",
         "values",
-        "every exponential is 0",
+        "wrong at index",
     ),
     Mutant("13.1", "z[row, j] > largest", "z[row, j] < largest", "values", "the smallest number is subtracted"),
     Mutant("13.1", "total = z.dtype.type(0)", "total = 0.0", "types", "total begins as 0.0"),
