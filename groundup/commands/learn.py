@@ -427,7 +427,7 @@ def status(
 @app.command()
 def checkpoint(
     context: typer.Context,
-    phase: Annotated[int | None, typer.Argument(help="1 to 6.", show_default="the current task's")] = None,
+    phase: Annotated[int | None, typer.Argument(help="Its number.", show_default="the current task's")] = None,
 ) -> None:
     """Run the checkpoint of a phase.
 

@@ -17,7 +17,9 @@ from shared.terminal import say
 
 def grade(
     folders: Annotated[list[Path], typer.Argument(help="Learners' course folders.", show_default=False)],
-    weeks: Annotated[str, typer.Option(help="Only these weeks, such as 3 or 1-3.")] = "1-18",
+    weeks: Annotated[
+        str | None, typer.Option(help="Only these weeks, such as 3 or 1-3.", show_default="all")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where grades.csv and grades.json go.")] = Path("grades"),
 ) -> None:
     """Grade the folders of many learners into one table.
@@ -47,9 +49,10 @@ def grade(
         raise typer.Exit(1)
 
 
-def _tasks(weeks: str) -> list[Task]:
-    """The tasks and detective exercises of some weeks. Raises ValueError for a text that names none."""
+def _tasks(weeks: str | None) -> list[Task]:
+    """The tasks and detective exercises of some weeks, or all. Raises ValueError for a text that names none."""
     last = len(course().weeks)
+    weeks = f"1-{last}" if weeks is None else weeks
     found = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", weeks)
     first, end = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= end <= last:
