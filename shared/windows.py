@@ -3,6 +3,7 @@
     pair             a size, stride or padding: one whole number, or a pair of them (rows, columns)
     as_pair          the same without a check
     output_size      how many places the window has in the padded image, (rows, columns)
+    check_window     that the window has a place at all
     within           a stride that is no longer than the padded image
     pool_windows     a pool's window, stride and places
     image_shape      a shape (batch, channels, rows, columns), checked
@@ -47,21 +48,27 @@ def as_pair(value: int | Pair) -> Pair:
 
 
 def output_size(function: str, image: Sequence[int], window: Pair, stride: Pair, padding: Pair = (0, 0)) -> Pair:
-    """(rows, columns) of the output: (image + 2 padding - window) // stride + 1. A place that is cut off is no place.
+    """(rows, columns) of the output: how many places the window has in the padded image. A place that is cut off is no
+    place.
 
     image: (…, rows, columns). Raises ValueError where the window has no place at all, and for an image that padding
     makes longer than LONGEST.
     """
-    rows, columns = int(image[-2]), int(image[-1])
-    padded = rows + 2 * padding[0], columns + 2 * padding[1]
+    check_window(function, image, window, padding)
+    rows = (int(image[-2]) + 2 * padding[0] - window[0]) // stride[0] + 1
+    columns = (int(image[-1]) + 2 * padding[1] - window[1]) // stride[1] + 1
+    return rows, columns
+
+
+def check_window(function: str, image: Sequence[int], window: Pair, padding: Pair) -> None:
+    """Raises ValueError, as `output_size` says."""
+    size = int(image[-2]), int(image[-1])
+    padded = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
     if max(padded) > LONGEST:
-        raise ValueError(
-            f"{function}: the image {(rows, columns)} padded to {padded} is longer than {LONGEST:,} rows or columns"
-        )
+        raise ValueError(f"{function}: the image {size} padded to {padded} is longer than {LONGEST:,} rows or columns")
     if window[0] > padded[0] or window[1] > padded[1]:
         with_padding = f" padded to {padded}" if any(padding) else ""
-        raise ValueError(f"{function}: the window {window} is larger than the image {(rows, columns)}{with_padding}")
-    return (padded[0] - window[0]) // stride[0] + 1, (padded[1] - window[1]) // stride[1] + 1
+        raise ValueError(f"{function}: the window {window} is larger than the image {size}{with_padding}")
 
 
 def within(image: Sequence[int], stride: Pair, padding: Pair = (0, 0)) -> Pair:

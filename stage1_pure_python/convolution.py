@@ -12,8 +12,9 @@ Shapes: x is (N, C, H, W), weights (O, C, kh, kw), bias (O,), the result (N, O, 
 H' = (H + 2 padding - kh) // stride + 1. `stride` and `padding` are a whole number or a pair (rows, columns).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from shared.shapes import KERNEL_AXES, check_channels, check_grad_output, check_kernels
@@ -119,27 +120,49 @@ def conv2d_backward(
     """From dL/doutput to (dL/dx or None, dL/dweights, dL/dbias): what autograd gives for torch's conv2d.
 
     grad_output: (N, O, H', W'), the shape of conv2d's output
-    The forward pass is kernels @ windowsᵀ, so dL/dkernels = grad_output @ windows and dL/dwindowsᵀ = kernelsᵀ @
-    grad_output, whose numbers are then added up where they came from. dL/dbias is the sum of each channel.
+    The three gradients are computed apart: the forward pass is kernels @ windowsᵀ, so two of them are products again.
     """
     grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
-    lines = [[_joined(channel) for channel in image] for image in grad_output]  # (N, O, H' W')
-    kernels = [_flat(kernel) for kernel in weights]
+    grad_input = _grad_input(grad_output, weights, g) if needs_grad_input else None
+    return grad_input, _grad_weights(grad_output, x, g), _grad_bias(grad_output)
 
-    of_channels = [_joined(of_images) for of_images in zip(*lines, strict=True)]  # (O, N H' W')
-    windows = [window for image in x for window in _windows(image, g)]  # (N H' W', C kh kw)
-    grad_kernels = matmul_nt(of_channels, _transposed(windows))
-    grad_weights = [_as_kernel(line, len(weights[0]), g.window) for line in grad_kernels]
-    grad_bias = [sum(line) for line in of_channels]
-    if not needs_grad_input:
-        return None, grad_weights, grad_bias
 
-    weights_in = _transposed(kernels)  # (C kh kw, O)
+def _grad_bias(grad_output: Images) -> Vector:
+    """dL/dbias (O,) from grad_output (N, O, H', W'): a bias was added to every output of its channel."""
+    return [sum(_flat(of_images)) for of_images in zip(*grad_output, strict=True)]
+
+
+def _grad_weights(grad_output: Images, x: Images, g: Geometry) -> Images:
+    """dL/dweights (O, C, kh, kw) from grad_output (N, O, H', W') and x (N, C, H, W).
+
+    A weight was multiplied by one number of every window, 0 where the window lies on the border, for one output each.
+    As one product: grad_output (O, N H' W') @ windows (N H' W', C kh kw).
+    """
+    of_channels = [_flat(of_images) for of_images in zip(*grad_output, strict=True)]
+    windows = [window for image in x for window in _windows(image, g)]
+    return [_as_kernel(line, len(x[0]), g.window) for line in matmul_nt(of_channels, _transposed(windows))]
+
+
+def _grad_input(grad_output: Images, weights: Images, g: Geometry) -> Images:
+    """dL/dx (N, C, H, W) from grad_output (N, O, H', W') and weights (O, C, kh, kw).
+
+    A number of x lies in several windows: each hands it a weight times the gradient of the window's output, for every
+    kernel. All these parts of one image are a product, kernelsᵀ (C kh kw, O) @ grad_output (O, H' W'). Then each part
+    is added to the place that it belongs to, and the border is cut off.
+    """
+    (down, right), (top, left) = g.stride, g.padding
+    weights_in = _transposed([_flat(kernel) for kernel in weights])
     grad_input = []
-    for image_lines in lines:
-        parts = matmul_nt(weights_in, _transposed(image_lines))  # (C kh kw, H' W')
-        grad_input.append(_added_back(parts, len(weights[0]), g))
-    return grad_input, grad_weights, grad_bias
+    for image in grad_output:
+        parts = iter(matmul_nt(weights_in, _transposed([_joined(channel) for channel in image])))
+        padded = zeros((len(weights[0]), g.image[0] + 2 * top, g.image[1] + 2 * left))
+        for channel, i, j in product(padded, range(g.window[0]), range(g.window[1])):
+            for r, part_row in enumerate(_as_rows(next(parts), g.output)):
+                row = channel[r * down + i]
+                for at, part in zip(range(j, len(row), right), part_row, strict=False):
+                    row[at] += part
+        grad_input.append([[row[left : left + g.image[1]] for row in rows[top : top + g.image[0]]] for rows in padded])
+    return grad_input
 
 
 class Conv2d:
@@ -205,22 +228,7 @@ def _windows(image: Channels, g: Geometry) -> Matrix:
     ]
 
 
-def _added_back(parts: Matrix, channels: int, g: Geometry) -> Channels:
-    """One image, each of whose numbers is the sum of all parts (C kh kw, H' W') that came from it."""
-    (height, width), (down, right), (top, left) = g.window, g.stride, g.padding
-    padded = [[[0.0] * (g.image[1] + 2 * left) for _ in range(g.image[0] + 2 * top)] for _ in range(channels)]
-    numbered = iter(parts)
-    for channel in padded:
-        for i in range(height):
-            for j in range(width):
-                for r, part_row in enumerate(_as_rows(next(numbered), g.output)):
-                    row = channel[r * down + i]
-                    for at, part in zip(range(j, len(row), right), part_row, strict=False):
-                        row[at] += part
-    return [[row[left : left + g.image[1]] for row in channel[top : top + g.image[0]]] for channel in padded]
-
-
-def _flat(kernel: Channels) -> Vector:
+def _flat(kernel: Sequence[Matrix]) -> Vector:
     return [weight for channel in kernel for row in channel for weight in row]
 
 

@@ -149,12 +149,18 @@ def conv2d_backward(
     """
     grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
     grad_weights = _grad_weights(grad_output, x, weights.shape, g, scratch)
-    of_images = borrow(scratch, "convolution sums of images", grad_output.shape[:2], grad_output.dtype)
-    grad_bias = grad_output.sum(axis=(2, 3), out=of_images).sum(axis=0)
+    grad_bias = _grad_bias(grad_output, scratch)
     if not needs_grad_input:
         return None, grad_weights, grad_bias
     out = output_like("conv2d_backward", out, x.shape, x.dtype, grad_output=grad_output, x=x, weights=weights)
     return _grad_input(grad_output, weights, g, out, scratch), grad_weights, grad_bias
+
+
+def _grad_bias(grad_output: Array, scratch: Scratch | None) -> Array:
+    """dL/dbias (O,): a bias was added to every output of its channel."""
+    of_images = borrow(scratch, "convolution sums of images", grad_output.shape[:2], grad_output.dtype)
+    total: Array = grad_output.sum(axis=(2, 3), out=of_images).sum(axis=0)
+    return total
 
 
 def _grad_weights(grad_output: Array, x: Array, shape: tuple[int, ...], g: Geometry, scratch: Scratch | None) -> Array:

@@ -90,7 +90,10 @@ def graded(exercise: Exercise) -> list[Check]:
 
 MATRIX = "a list of lists of floats"
 
-LISTS = ("a float", "a list of floats", MATRIX)
+IMAGES = "lists of four levels: images, channels, rows, floats"
+
+LISTS = {0: "a float", 1: "a list of floats", 2: MATRIX, 4: IMAGES}
+"""By the dimensions of a result."""
 
 NO_NUMPY = "this stage uses no NumPy: rows are lists, and their elements floats"
 

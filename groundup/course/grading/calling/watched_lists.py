@@ -13,14 +13,21 @@ import numpy as np
 
 
 class WatchedRow(list[float]):
-    """A row of a matrix. look_ups: how many numbers were read by index; walks: how many walks along it were begun."""
+    """A row of a matrix, which counts how it is read.
+
+    look_ups: how many numbers were read by index or in slices; by_index: how many of them one at a time; slices: how
+    many slices were taken; walks: how many walks along it were begun
+    """
 
     def __init__(self, values: Any) -> None:
         super().__init__(values)
-        self.look_ups = self.walks = 0
+        self.look_ups = self.by_index = self.slices = self.walks = 0
 
     def __getitem__(self, index: Any) -> Any:
-        self.look_ups += len(range(*index.indices(len(self)))) if isinstance(index, slice) else 1
+        sliced = isinstance(index, slice)
+        self.slices += sliced
+        self.by_index += not sliced
+        self.look_ups += len(range(*index.indices(len(self)))) if sliced else 1
         return super().__getitem__(index)
 
     def __iter__(self) -> Iterator[float]:
