@@ -175,9 +175,9 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
     """dL/dx: dL/dcolumns = kernelsᵀ (C kh kw, O) @ grad_output (O, n H' W'), each number added to the place that it was
     copied from.
 
-    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image, and the padded image
-    is seen with rows that go on kw - 1 numbers into the next. Then what a shift by (i, j) reaches is one long line, and
-    each channel's addition is one run and not H' short ones.
+    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image, whose own rows are
+    seen as going on kw - 1 numbers into the next. Then what a shift by (i, j) reaches is one long line, and each
+    channel's addition is one run and not H' short ones.
     """
     out_channels, channels, kh, kw = weights.shape
     (rows, columns), (padded_rows, padded_columns) = g.output, g.padded
