@@ -6,6 +6,7 @@ batch, so they are made for a piece of the batch at a time. Then they are still 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -48,6 +49,25 @@ class Geometry:
         return sliding_window_view(padded, self.window, axis=(2, 3))[:, :, :: self.stride[0], :: self.stride[1]]
 
 
+def gather_columns(padded: Array, columns: Array, g: Geometry) -> None:
+    """im2col: copy the numbers of every window into a column of its own.
+
+    padded: (N, C, rows, columns), images with their border; columns: (C, kh, kw, N, H', W'), to be filled
+    """
+    np.copyto(columns, g.windows(padded).transpose(1, 4, 5, 0, 2, 3))
+
+
+def scatter_columns(columns: Array, padded: Array, g: Geometry) -> None:
+    """col2im, the way back of gather_columns: add each number to the pixel that it was copied from.
+
+    columns: (C, kh, kw, N, H', W'); padded: (C, N, rows, columns), added to in place: it may be a view into a larger
+    array
+    """
+    for i, j in product(range(g.window[0]), range(g.window[1])):
+        pixels = g.shifted(padded, i, j)
+        pixels += columns[:, i, j]
+
+
 def columns_by_piece(x: Array, g: Geometry, scratch: Scratch | None) -> Iterator[tuple[slice, Array]]:
     """Piece by piece of the batch: its slice, and its columns (C kh kw, n H' W'), valid until the next piece."""
     channels, (kh, kw), (rows, columns) = x.shape[1], g.window, g.output
@@ -56,15 +76,14 @@ def columns_by_piece(x: Array, g: Geometry, scratch: Scratch | None) -> Iterator
     if any(g.padding):
         padded = borrow(scratch, "convolution padded", (size, channels, *g.padded), x.dtype)
         padded.fill(0)  # the border; the images are written over the interior, piece after piece
-    windows = g.windows(padded).transpose(1, 4, 5, 0, 2, 3)
     for piece in pieces(len(x), size):
-        n = len(x[piece])
-        here = piece
+        images = x[piece]
+        n = len(images)
         if padded is not x:
-            np.copyto(g.interior(padded[:n]), x[piece])
-            here = slice(0, n)
+            np.copyto(g.interior(padded[:n]), images)
+            images = padded[:n]
         copied = borrow(scratch, "convolution columns", (channels, kh, kw, n, rows, columns), x.dtype)
-        np.copyto(copied, windows[:, :, :, here])
+        gather_columns(images, copied, g)
         yield piece, copied.reshape(channels * kh * kw, -1)
 
 

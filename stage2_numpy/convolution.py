@@ -15,17 +15,19 @@ H' = (H + 2 padding - kh) // stride + 1. `stride` and `padding` are a whole numb
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from shared.plain_arrays import float_dtype
 from shared.shapes import KERNEL_AXES, check_channels, check_dtypes, check_grad_output, checked_kernels
 from shared.windows import Pair, output_size, pair
 
 from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, ieee, output_like
-from .columns import Geometry, columns_by_piece, images_a_piece, pad, pieces
+from .columns import Geometry, columns_by_piece, gather_columns, images_a_piece, pad, pieces, scatter_columns
 
 
 @ieee
@@ -75,8 +77,9 @@ def fourier(
 def im2col(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
     """weights (O, C kh kw) @ columns (C kh kw, N H' W'): BLAS does all sums, on an image copied kh kw times."""
     x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
-    columns = g.windows(pad(x, g)).transpose(1, 4, 5, 0, 2, 3).reshape(weights[0].size, -1)
-    sums = weights.reshape(len(weights), -1) @ columns
+    columns = np.empty((x.shape[1], *g.window, len(x), *g.output), x.dtype)
+    gather_columns(pad(x, g), columns, g)
+    sums = weights.reshape(len(weights), -1) @ columns.reshape(weights[0].size, -1)
     np.add(_by_image(sums, len(x), g.output), bias[:, np.newaxis, np.newaxis], out=out)
     return out
 
@@ -178,13 +181,15 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
     """dL/dx: dL/dcolumns = kernelsᵀ (C kh kw, O) @ grad_output (O, n H' W'), each number added to the place that it was
     copied from.
 
-    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image. Then a shift by
-    (i, j) is a shift of one long line, and each channel's addition is one run and not H' short ones.
+    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image, whose own rows are
+    seen as going on kw - 1 numbers into the next. Then what a shift by (i, j) reaches is one long line, and each
+    channel's addition is one run and not H' short ones.
     """
     out_channels, channels, kh, kw = weights.shape
     (rows, columns), (padded_rows, padded_columns) = g.output, g.padded
     in_line = g.stride == (1, 1)
     width = padded_columns if in_line else columns
+    wide = replace(g, output=(rows, width))
     kernels = weights.reshape(out_channels, -1).T
     size = images_a_piece(len(kernels) * rows * width * out.itemsize)
     for piece in pieces(len(out), size):
@@ -197,14 +202,9 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
         line = borrow(scratch, "convolution lines", (channels, n, padded_rows * padded_columns + kw), out.dtype)
         line.fill(0)
         padded = line[..., : padded_rows * padded_columns].reshape(channels, n, padded_rows, padded_columns)
-        parts = parts.reshape(channels, kh, kw, n, rows, width)
-        for i, j in product(range(kh), range(kw)):
-            if in_line:
-                start = i * width + j
-                line[..., start : start + rows * width] += parts[:, i, j].reshape(channels, n, -1)
-            else:
-                target = g.shifted(padded, i, j)
-                target += parts[:, i, j]
+        reached = (channels, n, padded_rows, padded_columns + kw - 1) if in_line else padded.shape
+        view = as_strided(line, reached, padded.strides)
+        scatter_columns(parts.reshape(channels, kh, kw, n, rows, width), view, wide)
         np.copyto(out[piece], g.interior(padded).transpose(1, 0, 2, 3))
     return out
 

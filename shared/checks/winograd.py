@@ -14,12 +14,14 @@ which polynomials are evaluated; the last is infinity, where a polynomial's valu
                                                                          of infinity: over all points
 
 In two dimensions the same transform goes along the columns and then along the rows. scripts/derive_winograd.py writes
-the transforms as C for stage 3.
+the transforms as C for stage 3. two_outputs is F(2, 3) without matrices, as a pencil finds it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 Matrix = list[list[Fraction]]
 
@@ -28,6 +30,20 @@ POINTS = {2: (0, 1, -1), 4: (0, 1, -1, 2, -2)}
 with its negative, because the two then share half of their arithmetic."""
 
 KERNEL = 3
+
+
+def two_outputs(inputs: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
+    """F(2, 3): the two sums d0 g0 + d1 g1 + d2 g2 and d1 g0 + d2 g1 + d3 g2, by four products.
+
+    inputs: d, four numbers; weights: g, three. Each product is of a sum of inputs and a sum of weights. The sums of the
+    weights are made once for all windows, so their halves cost nothing.
+    """
+    d0, d1, d2, d3 = inputs
+    g0, g1, g2 = weights
+    first, last = (d0 - d2) * g0, (d3 - d1) * g2
+    same = (d1 + d2) * ((g0 + g1 + g2) / 2)
+    other = (d2 - d1) * ((g0 - g1 + g2) / 2)
+    return [first + same + other, same - other + last]
 
 
 def matrices(outputs: int) -> tuple[Matrix, Matrix, Matrix]:

@@ -1,6 +1,8 @@
 """Where the time of a training step goes: every operation inside the real step, timed while the step runs.
 
     work           floating-point operations and bytes of an operation, counted from its shapes
+    multiplications
+                   how many a convolution takes window by window, by Winograd and by Fourier
     operations     the operations of a step, in order, with their names, shapes and work
     step_profile   what one profile holds, and its form in a file
 

@@ -26,24 +26,43 @@ static inline void kernels_beside(size_t count, const real *from, size_t apart, 
     for (size_t t = 0; t < 9; t++) kernel[flipped ? 8 - t : t] = load(numbers[t]);
 }
 
-/* U of one register of kernels. */
+/* G g, BT d and AT m of one row or column, by the side of a tile of y. */
+static inline __attribute__((always_inline)) void transform_kernel(const size_t outputs, const vector *from,
+                                                                   vector *to) {
+    if (outputs == 4)
+        winograd4_kernel(from, to);
+    else
+        winograd2_kernel(from, to);
+}
+
+static inline __attribute__((always_inline)) void transform_input(const size_t outputs, const vector *from,
+                                                                  vector *to) {
+    if (outputs == 4)
+        winograd4_input(from, to);
+    else
+        winograd2_input(from, to);
+}
+
+static inline __attribute__((always_inline)) void transform_output(const size_t outputs, const vector *from,
+                                                                   vector *to) {
+    if (outputs == 4)
+        winograd4_output(from, to);
+    else
+        winograd2_output(from, to);
+}
+
+/* U = G g GT of one register of kernels: along the columns, then along the rows. */
 static inline __attribute__((always_inline)) void kernel_to_places(const size_t outputs, const vector *kernel,
                                                                    vector *places) {
     const size_t a = outputs + 2;
     vector columns[3][MOST];
     UNROLL for (size_t v = 0; v < 3; v++) {
         const vector from[3] = {kernel[v], kernel[3 + v], kernel[6 + v]};
-        if (outputs == 4)
-            winograd4_kernel(from, columns[v]);
-        else
-            winograd2_kernel(from, columns[v]);
+        transform_kernel(outputs, from, columns[v]);
     }
     UNROLL for (size_t i = 0; i < a; i++) {
         const vector from[3] = {columns[0][i], columns[1][i], columns[2][i]};
-        if (outputs == 4)
-            winograd4_kernel(from, places + i * a);
-        else
-            winograd2_kernel(from, places + i * a);
+        transform_kernel(outputs, from, places + i * a);
     }
 }
 
@@ -59,8 +78,8 @@ static inline void frame_tile(const real *plane, ptrdiff_t height, ptrdiff_t wid
     }
 }
 
-/* V of one register of tiles, each place `place` numbers after the one before. row: from one row of the tile to the
-   next; in a row one register follows the other. */
+/* V = BT d B of one register of tiles, each place `place` numbers after the one before. row: from one row of the tile to
+   the next; in a row one register follows the other. */
 static inline __attribute__((always_inline)) void inputs_to_places(const size_t outputs, const real *tile, size_t row,
                                                                    real *v, size_t place) {
     const size_t a = outputs + 2;
@@ -68,23 +87,18 @@ static inline __attribute__((always_inline)) void inputs_to_places(const size_t 
     UNROLL for (size_t j = 0; j < a; j++) {
         vector from[MOST];
         UNROLL for (size_t i = 0; i < a; i++) from[i] = load(tile + i * row + j * LANES);
-        if (outputs == 4)
-            winograd4_input(from, columns[j]);
-        else
-            winograd2_input(from, columns[j]);
+        transform_input(outputs, from, columns[j]);
     }
     UNROLL for (size_t i = 0; i < a; i++) {
         vector from[MOST], to[MOST];
         UNROLL for (size_t j = 0; j < a; j++) from[j] = columns[j][i];
-        if (outputs == 4)
-            winograd4_input(from, to);
-        else
-            winograd2_input(from, to);
+        transform_input(outputs, from, to);
         UNROLL for (size_t j = 0; j < a; j++) store(v + (i * a + j) * place, to[j]);
     }
 }
 
-/* The outputs of one register of tiles, from the products M. */
+/* y = AT M A of one register of tiles: (outputs, outputs) registers, from the products M, (a, a), a = outputs + 2, each
+   `place` numbers after the one before. */
 static inline __attribute__((always_inline)) void places_to_outputs(const size_t outputs, const real *m, size_t place,
                                                                     vector *y) {
     const size_t a = outputs + 2;
@@ -92,19 +106,12 @@ static inline __attribute__((always_inline)) void places_to_outputs(const size_t
     UNROLL for (size_t j = 0; j < a; j++) {
         vector from[MOST];
         UNROLL for (size_t i = 0; i < a; i++) from[i] = load(m + (i * a + j) * place);
-        if (outputs == 4)
-            winograd4_output(from, columns[j]);
-        else
-            winograd2_output(from, columns[j]);
+        transform_output(outputs, from, columns[j]);
     }
     UNROLL for (size_t i = 0; i < outputs; i++) {
-        vector from[MOST], to[4];
+        vector from[MOST];
         UNROLL for (size_t j = 0; j < a; j++) from[j] = columns[j][i];
-        if (outputs == 4)
-            winograd4_output(from, to);
-        else
-            winograd2_output(from, to);
-        UNROLL for (size_t j = 0; j < outputs; j++) y[i * outputs + j] = to[j];
+        transform_output(outputs, from, y + i * outputs);
     }
 }
 

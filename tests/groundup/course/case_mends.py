@@ -129,6 +129,15 @@ WRONG = [
     Mend("16.d", (("(TILE, TILE), float32)", "(TILE, 34), float32)"),), "memory", "passes"),
     Mend("17.d", (("while offset > 1:", "while offset > 2:"),), "values", "wrong"),
     Mend("17.d", (("= total / float32", "= float32(2) * total / float32"),), "values", "wrong"),
+    Mend(
+        "21.d", (("column > columns + 1)", "column >= columns)"),), "values", "the last column of the image is left out"
+    ),
+    Mend(
+        "21.d",
+        (("column > columns + 1)", "column > columns || row > rows - 1)"),),
+        "values",
+        "the last row of the image",
+    ),
 ]
 
 RIGHT = [
@@ -137,4 +146,5 @@ RIGHT = [
     Mend("9.d", (("if i == 0 or i > last:", "if i < 1 or i + 1 > last:"),)),
     Mend("13.d", (("    own = float32(0)\n", "    own = float32(0)\n    partial[x] = own\n"),)),
     Mend("16.d", SWIZZLED),
+    Mend("21.d", (("column < 1 || column > columns + 1", "column == 0 || column == columns + 1"),)),
 ]

@@ -431,4 +431,69 @@ RIGHT_ANSWERS = [
         "sums = [total + weight * value for total, value in pairs]",
         "sums = [weight * value + total for total, value in pairs]",
     ),
+    RightAnswer(
+        "21.1",
+        "    np.copyto(columns, g.windows(padded).transpose(1, 4, 5, 0, 2, 3))",
+        "    for i in range(g.window[0]):\n        for j in range(g.window[1]):\n"
+        "            columns[:, i, j] = g.shifted(padded, i, j).swapaxes(0, 1)",
+    ),
+    RightAnswer(
+        "21.1",
+        "np.copyto(columns, g.windows(padded).transpose(1, 4, 5, 0, 2, 3))",
+        'np.einsum("nchwij->cijnhw", g.windows(padded), out=columns)',
+    ),
+    RightAnswer(
+        "21.2",
+        "        pixels = g.shifted(padded, i, j)\n        pixels += columns[:, i, j]",
+        "        rows = slice(i, i + (g.output[0] - 1) * g.stride[0] + 1, g.stride[0])\n"
+        "        places = slice(j, j + (g.output[1] - 1) * g.stride[1] + 1, g.stride[1])\n"
+        "        padded[:, :, rows, places] = padded[:, :, rows, places] + columns[:, i, j]",
+    ),
+    RightAnswer(
+        "21.3",
+        "    sums = weights.reshape(len(weights), -1) @ columns.reshape(weights[0].size, -1)\n",
+        "    flat = columns.reshape(weights[0].size, -1)\n"
+        "    sums = np.dot(flat.T, weights.reshape(len(weights), -1).T).T\n",
+    ),
+    RightAnswer(
+        "21.4",
+        "            if (row < 0 || row >= height) continue;\n",
+        "            if ((size_t)row >= s->height) continue; /* a negative one is huge */\n",
+    ),
+    RightAnswer(
+        "21.4",
+        "                if (column < 0 || column >= width) continue;\n                sum += x",
+        "                const int inside = column >= 0 && column < width;\n                if (inside) sum += x",
+    ),
+    RightAnswer(
+        "21.5",
+        "        for (; at < width; at++) panel[at] = 0;\n        if (++v",
+        "        memset(panel + at, 0, (width - at) * sizeof(real));\n        if (++v",
+    ),
+    RightAnswer(
+        "22.1",
+        "(d2 - d1) * ((g0 - g1 + g2) / 2)",
+        "(d1 - d2) * (g1 / 2 - g0 / 2 - g2 / 2)",
+    ),
+    RightAnswer(
+        "22.2",
+        "    const vector same12 = from[2];\n    const vector other12 = from[1];\n    to[1] = same12 + other12;\n"
+        "    to[2] = same12 - other12;\n",
+        "    const vector *d = from;\n    to[2] = d[2] - d[1];\n    to[1] = d[1] + d[2];\n",
+    ),
+    RightAnswer(
+        "22.3",
+        "    UNROLL for (size_t i = 0; i < outputs; i++) {\n        vector from[MOST];",
+        "    for (size_t i = outputs; i-- > 0;) {\n        vector from[MOST];",
+    ),
+    RightAnswer(
+        "22.4",
+        "    return float((largest / KERNEL) ** 2)",
+        "    one = float(largest) / KERNEL\n    return one * one",
+    ),
+    RightAnswer(
+        "22.5",
+        "planes * pixels * log2(pixels) + 4 * (pixels / 2) * batch * channels * filters",
+        "pixels * (planes * log2(pixels) + 2 * batch * filters * channels)",
+    ),
 ]

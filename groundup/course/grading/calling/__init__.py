@@ -4,6 +4,7 @@ on_lists            stage 1: NumPy arrays become lists, and results become array
 watched_lists       lists that count how they are read
 on_arrays           stage 2: with `out` and without, in both dtypes
 c_functions         stage 3's C functions
+c_harness           functions of a header, without building the stage
 c_trace             the order in which a C function reads and writes its arrays
 failing_calls       calls of a learner's C that return a failure
 fenced_arrays       arrays with margins around them, which show a write outside

@@ -6,4 +6,5 @@ week07_pair_maxima, week08_dot      C, on arrays with margins around them
 week09_smooth, week10_brighten, week11_matrix_vector, week12_swish, week13_row_totals, week14_bias_gradient,
 week15_gradient_norm, week16_transpose, week17_mean_activation
                                     kernels, on the emulator
+week21_edges                        C
 """

@@ -1,0 +1,477 @@
+"""Week 21: windows copied into columns and back, convolution as one product, and both in C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks.check import Check, Tally, Wrong, and_then, unchanged
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.repeated import handed
+from groundup.course.checks.source import names_in, syntax_of, uses_none_of, with_helpers, without_loops
+from groundup.course.grading.calling import fenced_arrays, on_arrays
+from groundup.course.grading.calling.c_functions import alike, c_floor, c_function, faster, graded, library
+from groundup.course.grading.calling.fenced_arrays import filled, read
+from groundup.course.grading.own_work import words_of
+from groundup.course.grading.problems import convolutions
+from groundup.course.grading.problems.convolutions import AWKWARD, TYPICAL, Sizes, bordered, windows_of
+from shared.contract import load_part
+from shared.windows import output_size
+
+
+def columns_file() -> Any:
+    """stage2_numpy/columns.py, with the learner's function in it."""
+    return load_part("stage2_numpy", "columns")
+
+
+def geometry(s: Sizes) -> Any:
+    """The project's own record of these sizes."""
+    return columns_file().Geometry(s.image, s.kernel, s.stride, s.padding, s.output)
+
+
+PIXELS = "a loop in Python over windows or pixels: loop at most over the places in the window, kh times kw of them"
+
+
+def gather_columns() -> list[Check]:
+    """im2col: every number where it belongs, whatever the window's shape and stride."""
+    function = columns_file().gather_columns
+
+    def call(padded: np.ndarray, g: Any) -> np.ndarray:
+        images = handed(padded)
+        columns = np.full((padded.shape[1], *g.window, len(padded), *g.output), np.nan, padded.dtype)
+        function(images, columns, g)
+        unchanged(Tally(), (padded,), (images,), ("padded",))
+        return columns
+
+    def windows(padded: np.ndarray, g: Any) -> np.ndarray:
+        return windows_of(padded, g.window, g.stride)
+
+    def reference(padded: np.ndarray, g: Any) -> np.ndarray:
+        return windows(padded, g).transpose(1, 4, 5, 0, 2, 3)
+
+    def arguments(rng: np.random.Generator, s: Sizes) -> tuple[Any, ...]:
+        return rng.standard_normal((s.batch, s.channels, *s.padded)), geometry(s)
+
+    def densely(padded: np.ndarray, g: Any) -> np.ndarray | None:
+        if g.stride == (1, 1):
+            return None
+        side_by_side = windows_of(padded, g.window, (1, 1))[:, :, : g.output[0], : g.output[1]]
+        return side_by_side.transpose(1, 4, 5, 0, 2, 3)
+
+    def reshaped(padded: np.ndarray, g: Any) -> np.ndarray:
+        right = reference(padded, g)
+        return windows(padded, g).reshape(right.shape)
+
+    small = replace(TYPICAL, batch=1, channels=1, image=(2, 3), kernel=(2, 2), stride=(1, 1), padding=(0, 0))
+    pair = replace(small, batch=2, image=(2, 4), kernel=(1, 2), stride=(1, 2))
+    exercise = Exercise(
+        call=call,
+        reference=reference,
+        show=lambda padded, g: f"gather_columns(padded {padded.shape}) for windows {g.window}, stride {g.stride}",
+        hand=[
+            (
+                (np.arange(1.0, 7).reshape(1, 1, 2, 3), geometry(small)),
+                np.array([[1.0, 2], [2, 3], [4, 5], [5, 6]]).reshape(1, 2, 2, 1, 1, 2),
+            ),
+            (
+                (np.arange(1.0, 17).reshape(2, 1, 2, 4), geometry(pair)),
+                np.array([[1.0, 3, 5, 7, 9, 11, 13, 15], [2, 4, 6, 8, 10, 12, 14, 16]]).reshape(1, 1, 2, 2, 2, 2),
+            ),
+        ],
+        arguments=arguments,
+        typical=TYPICAL,
+        sizes=AWKWARD,
+        way=without_loops(
+            function,
+            PIXELS,
+            of_size=lambda size: call(
+                *arguments(np.random.default_rng(3), replace(TYPICAL, batch=size, image=(6 * size, 6 * size)))
+            ),
+        ),
+        mistakes=[
+            Mistake(
+                "the numbers stand in the order of the windows' view: reshape does not move an axis, transpose does",
+                reshaped,
+            ),
+            Mistake("the windows are side by side, as if the stride were 1", densely),
+            Mistake(
+                "each window is turned by half a turn: place (i, j) of the window is i rows below its corner",
+                lambda padded, g: reference(padded, g)[:, ::-1, ::-1],
+            ),
+            Mistake(
+                "the window's rows and columns have changed places",
+                lambda padded, g: reference(padded, g).swapaxes(1, 2) if g.window[0] == g.window[1] > 1 else None,
+            ),
+            Mistake(
+                "every image has the numbers of the first one",
+                lambda padded, g: reference(np.repeat(padded[:1], len(padded), 0), g) if len(padded) > 1 else None,
+            ),
+            Mistake(
+                "every channel has the numbers of the first one",
+                lambda padded, g: (
+                    reference(np.repeat(padded[:, :1], padded.shape[1], 1), g) if padded.shape[1] > 1 else None
+                ),
+            ),
+            Mistake(
+                "every place of the window has the number of its corner: place (i, j) is i rows and j columns on",
+                lambda padded, g: np.broadcast_to(reference(padded, g)[:, :1, :1], reference(padded, g).shape),
+            ),
+        ],
+    )
+    speed = on_arrays.speed_check(
+        exercise,
+        call,
+        lambda padded, g: np.ascontiguousarray(reference(padded, g)),
+        lambda rng: arguments(rng, Sizes(8, 4, (20, 20), 1, (3, 3))),
+        PIXELS,
+    )
+    return on_arrays.graded(exercise, speed)
+
+
+OUTSIDE = 7.0
+
+IN_PLACE = (
+    "padded may be a view into a larger array: padded[…] += … changes it in place, and a reshaped or a copied one is "
+    "another array"
+)
+
+
+def scatter_columns() -> list[Check]:
+    """col2im: every number added to the pixel it came from, in place, into a view of a larger array."""
+    function = columns_file().scatter_columns
+
+    def call(columns: np.ndarray, before: np.ndarray, g: Any) -> np.ndarray:
+        (channels, n, rows, wide), given = before.shape, handed(columns)
+        room = np.full((channels, n, rows + 2, wide + 3), OUTSIDE, before.dtype)
+        padded = room[:, :, 1:-1, 2:-1]
+        padded[...] = before
+        function(given, padded, g)
+        unchanged(Tally(), (columns,), (given,), ("columns",))
+        result = padded.copy()
+        padded[...] = OUTSIDE
+        if not np.all(room == OUTSIDE):
+            raise Wrong("scatter_columns writes beside padded", cause=IN_PLACE)
+        return result
+
+    def added(columns: np.ndarray, before: np.ndarray, g: Any, keep: bool = True) -> np.ndarray:
+        total = before.copy()
+        for i, j in np.ndindex(*g.window):
+            pixels = total[
+                :, :, i : i + g.stride[0] * g.output[0] : g.stride[0], j : j + g.stride[1] * g.output[1] : g.stride[1]
+            ]
+            pixels[...] = pixels + columns[:, i, j] if keep else columns[:, i, j]
+        return total
+
+    def arguments(rng: np.random.Generator, s: Sizes) -> tuple[Any, ...]:
+        columns = rng.standard_normal((s.channels, *s.kernel, s.batch, *s.output))
+        return columns, rng.standard_normal((s.channels, s.batch, *s.padded)), geometry(s)
+
+    def densely(columns: np.ndarray, before: np.ndarray, g: Any) -> np.ndarray | None:
+        return None if g.stride == (1, 1) else added(columns, before, replace(g, stride=(1, 1)))
+
+    def rows_overlapping(tally: Tally) -> None:
+        """As the gradient of the image calls it where the stride is 1: rows that go on into the next one."""
+        s = Sizes(2, 3, (4, 5), 1, (2, 3), (1, 1), (1, 0))
+        rng = np.random.default_rng(7)
+        (rows, wide), (kh, kw) = s.padded, s.kernel
+        g = replace(geometry(s), output=(rows - kh + 1, wide))
+        columns = rng.standard_normal((3, kh, kw, 2, *g.output))
+        line, known = np.zeros((3, 2, rows * wide + kw)), np.zeros((3, 2, rows * wide + kw))
+        strides = (*line.strides[:2], wide * line.itemsize, line.itemsize)
+        view = np.lib.stride_tricks.as_strided(line, (3, 2, rows, wide + kw - 1), strides)
+        for i, j in np.ndindex(kh, kw):
+            known[..., i * wide + j :][..., : g.output[0] * wide] += columns[:, i, j].reshape(3, 2, -1)
+        case = "scatter_columns into a view whose rows overlap, as conv2d_backward hands it over"
+        tally.trying(case)
+        function(columns, view, g)
+        alike(tally, case, line, known, IN_PLACE)
+
+    small = replace(TYPICAL, batch=1, channels=1, image=(2, 3), kernel=(2, 2), stride=(1, 1), padding=(0, 0))
+    exercise = Exercise(
+        call=call,
+        reference=added,
+        show=lambda columns, before, g: (
+            f"scatter_columns(columns {columns.shape}, padded {before.shape}), stride {g.stride}"
+        ),
+        hand=[
+            (
+                (
+                    np.array([[1.0, 2], [3, 4], [5, 6], [7, 8]]).reshape(1, 2, 2, 1, 1, 2),
+                    np.zeros((1, 1, 2, 3)),
+                    geometry(small),
+                ),
+                [[[[1.0, 5.0, 4.0], [5.0, 13.0, 8.0]]]],
+            ),
+            (
+                (
+                    np.arange(1.0, 5).reshape(1, 1, 2, 1, 1, 2),
+                    np.full((1, 1, 1, 5), 10.0),
+                    geometry(replace(small, image=(1, 5), kernel=(1, 2), stride=(1, 3))),
+                ),
+                [[[[11.0, 13.0, 10.0, 12.0, 14.0]]]],
+            ),
+        ],
+        arguments=arguments,
+        typical=TYPICAL,
+        sizes=AWKWARD,
+        scale=lambda columns, before, g: added(np.abs(columns), np.abs(before), g),
+        way=without_loops(
+            function,
+            PIXELS,
+            of_size=lambda size: call(
+                *arguments(np.random.default_rng(3), replace(TYPICAL, batch=size, image=(6 * size, 6 * size)))
+            ),
+        ),
+        mistakes=[
+            Mistake(
+                "a pixel in several windows keeps what the last one brought: the numbers are added up",
+                lambda columns, before, g: added(columns, before, g, keep=False),
+            ),
+            Mistake(
+                "what padded held before is lost: the numbers are added to it",
+                lambda columns, before, g: added(columns, 0 * before, g),
+            ),
+            Mistake(f"padded is as it was before: {IN_PLACE}", lambda columns, before, g: before),
+            Mistake("the windows are side by side, as if the stride were 1", densely),
+            Mistake(
+                "each window is turned by half a turn: place (i, j) of the window is i rows below its corner",
+                lambda columns, before, g: added(columns[:, ::-1, ::-1], before, g),
+            ),
+            Mistake(
+                "the window's rows and columns have changed places",
+                lambda columns, before, g: (
+                    added(columns.swapaxes(1, 2), before, g) if g.window[0] == g.window[1] > 1 else None
+                ),
+            ),
+            Mistake(
+                "all places of the window are added to the window's corner: place (i, j) is i rows and j columns on",
+                lambda columns, before, g: added(
+                    columns.sum(axis=(1, 2), keepdims=True), before, replace(g, window=(1, 1))
+                ),
+            ),
+            Mistake(
+                "only the corner of each window comes back",
+                lambda columns, before, g: added(columns[:, :1, :1], before, replace(g, window=(1, 1))),
+            ),
+        ],
+    )
+    speed = on_arrays.speed_check(
+        exercise,
+        function,
+        added,
+        lambda rng: arguments(rng, Sizes(8, 4, (20, 20), 1, (3, 3))),
+        PIXELS,
+    )
+    return and_then(on_arrays.graded(exercise, speed), "sizes", rows_overlapping)
+
+
+ONE_PRODUCT = "the point of im2col is one product of two matrices, for all images, filters and places at once"
+
+OTHER_WAYS = dict.fromkeys(
+    (
+        *("einsum", "convolve", "correlate", "tensordot", "inner", "vdot", "rfft2"),
+        *("conv2d", "sliding_einsum", "kernel_loops", "fourier", "im2col_in_cache", "columns_by_piece"),
+    ),
+    f"this is another way to a convolution: {ONE_PRODUCT}",
+)
+
+PRODUCTS = ("@", "matmul", "dot")
+
+
+def im2col() -> list[Check]:
+    """The rung: one product, for the whole batch."""
+    function = on_arrays.stage().convolution.im2col
+
+    def call(x: Any, weights: Any, bias: Any, stride: Any, padding: Any) -> dict[str, Any]:
+        size = output_size("conv2d", x.shape, weights.shape[2:], stride, padding)
+
+        def within(x: Any, weights: Any, bias: Any, out: Any = None) -> Any:
+            return function(x, weights, bias, stride, padding, out=out)
+
+        within.__name__ = "im2col"
+        shape = (len(x), len(weights), *size)
+        return on_arrays.on_arrays(within, lambda *rest: shape, "x", "weights", "bias", scratch=False)(x, weights, bias)
+
+    def reference(*arguments: Any) -> dict[str, Any]:
+        return on_arrays.both(convolutions.right(*arguments))
+
+    def way(tally: Tally) -> None:
+        uses_none_of(function, OTHER_WAYS)(tally)
+        without_loops(function, ONE_PRODUCT)(tally)
+        own = [syntax_of(each) for each in with_helpers(function)]
+        count = sum(name in PRODUCTS for tree in own for name, _ in names_in(tree))
+        tally.holds(count == 1, f"im2col has {count} products of matrices", expected="1", cause=ONE_PRODUCT)
+
+    def unmoved(x: Any, w: Any, b: Any, stride: Any, padding: Any) -> Any:
+        """The sums (O, N H' W') read as (N, O, H', W')."""
+        sums = convolutions.right(x, w, 0 * b, stride, padding)
+        return sums.swapaxes(0, 1).reshape(sums.shape) + b[:, np.newaxis, np.newaxis] if len(x) > 1 else None
+
+    exercise = Exercise(
+        call=call,
+        reference=reference,
+        show=convolutions.shown("im2col"),
+        hand=on_arrays.twice(convolutions.HAND),
+        arguments=convolutions.arguments,
+        typical=TYPICAL,
+        sizes=AWKWARD,
+        special=(0, 2),
+        terms=convolutions.terms,
+        scale=convolutions.scale,
+        way=way,
+        mistakes=[
+            *convolutions.MISTAKES,
+            Mistake(
+                "the product is (O, N H' W'): its axes are filters, images, places. Bring the images to the front with "
+                "a transpose; _by_image does it",
+                unmoved,
+            ),
+            Mistake(
+                "the bias goes along the columns of an image: it is one number for each filter, bias[:, np.newaxis, "
+                "np.newaxis]",
+                lambda x, w, b, stride, padding: (
+                    convolutions.right(x, w, 0 * b, stride, padding) + b
+                    if output_size("", x.shape, w.shape[2:], stride, padding)[1] == len(b) > 1
+                    else None
+                ),
+            ),
+        ],
+    )
+    sizes = (8, 3, (16, 16), 6, (3, 3))
+    speed = on_arrays.speed_check(
+        exercise,
+        function,
+        lambda x, w, b, stride, padding: convolutions.right(x, w, b, stride, padding),
+        lambda rng: convolutions.arguments(rng, Sizes(*sizes)),
+    )
+    return on_arrays.graded(exercise, speed)
+
+
+BESIDE_THE_IMAGE = (
+    "x is read beside the image: a row and a column may lie outside, and both are tested before x is read; the rows of "
+    "x are width apart, those of w kernel_width"
+)
+
+
+def in_c(name: str, mistakes: list[Mistake], sizes: list[Sizes]) -> Exercise:
+    """The exercise of a rung of convolution in C."""
+    function, floor = c_function(name), c_floor().convolution
+
+    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, stride: Any, padding: Any) -> np.ndarray:
+        struct = floor._sizes("conv2d", x, weights, stride, padding)
+        shape = (len(x), len(weights), struct.out_height, struct.out_width)
+        arrays = [read("x", x), read("w", weights), read("b", bias)]
+        if name == "conv2d_im2col":
+            arrays.append(filled("columns", (weights[0].size, struct.out_height * struct.out_width)))
+        first = () if name == "conv2d_direct" else (library.pool(),)
+        given = (*first, ctypes.byref(struct), len(x), *arrays, filled("y", shape))
+        try:
+            result: np.ndarray = fenced_arrays.run(name, function, *given)["y"]
+        except Wrong as wrong:
+            wrong.cause = BESIDE_THE_IMAGE if wrong.cause == fenced_arrays.FROM_OUTSIDE else wrong.cause
+            raise
+        return result
+
+    return Exercise(
+        call=call,
+        reference=convolutions.right,
+        show=convolutions.shown(name),
+        hand=convolutions.HAND,
+        arguments=convolutions.arguments,
+        typical=TYPICAL,
+        sizes=[*AWKWARD, *sizes],
+        special=(0, 2),
+        terms=convolutions.terms,
+        scale=convolutions.scale,
+        mistakes=[*mistakes, *convolutions.MISTAKES],
+    )
+
+
+LOOPS, GEMM = "stage3_c/csrc/convolution_loops.c", "stage3_c/csrc/convolution_gemm.c"
+
+
+def one_output() -> list[Check]:
+    """The sum of one output, graded by the convolution that is made of it."""
+    return graded(in_c("conv2d_direct", [], [Sizes(1, 70, (5, 4), 1, (3, 3), (1, 1), (1, 1))]))
+
+
+LONG = Sizes(1, 130, (4, 5), 3, (3, 3), (1, 1), (1, 1))
+"""130 times 9 is 1,170 rows of columns: more than one panel, of 512 in float64 and of 1,024 in float32."""
+
+
+def pack_windows() -> list[Check]:
+    """The rows of a panel, gathered from the image; graded by both convolutions that multiply them."""
+    name = "conv2d_implicit"
+
+    def first_panel_again(x: Any, w: Any, b: Any, stride: Any, padding: Any) -> Any:
+        depth, rows = w[0].size, 512
+        if depth <= rows:
+            return None
+        windows = windows_of(bordered(x, padding), w.shape[2:], stride)
+        columns = windows.transpose(1, 4, 5, 0, 2, 3).reshape(depth, -1)
+        sums = w.reshape(len(w), -1) @ columns[np.arange(depth) % rows]
+        return convolutions.right(x, 0 * w, b, stride, padding) + sums.reshape(len(w), len(x), -1).swapaxes(
+            0, 1
+        ).reshape(len(x), len(w), *windows.shape[2:4])
+
+    mistakes = [
+        Mistake(
+            "each panel holds the first rows again: row k stands for k = k_begin to k_end, and its channel and place "
+            "follow from k",
+            first_panel_again,
+        ),
+    ]
+
+    def row_by_row(tally: Tally) -> None:
+        """conv2d_im2col asks for one row at a time, of one row of outputs."""
+        columns = in_c("conv2d_im2col", mistakes, [])
+        for s in (TYPICAL, AWKWARD[2], AWKWARD[5], LONG):
+            given = convolutions.arguments(np.random.default_rng(8), s)
+            case = convolutions.shown("conv2d_im2col")(*given)
+            tally.trying(case)
+            cause = "rows k_begin to k_end alone are asked for, and row k_begin comes first in panel"
+            size = convolutions.scale(*given)
+            alike(tally, case, columns.call(*given), convolutions.right(*given), cause, scale=size)
+            narrow = [each.astype("float32") for each in given[:3]]
+            wide = [each.astype("float64") for each in narrow]
+            implicit = exercise.call(*narrow, *given[3:])
+            case = f"{convolutions.shown(name)(*given)} in float32"
+            alike(tally, case, implicit, convolutions.right(*wide, *given[3:]), cause, "float32", size)
+
+    def way(tally: Tally) -> None:
+        tally.holds(
+            not any("alloc" in word for word in words_of(GEMM, "pack_windows")),
+            "pack_windows makes memory of its own",
+            cause="the panel that it fills is all that it needs: the matrix of columns must never exist",
+        )
+
+    sizes = [LONG, Sizes(2, 2, (19, 23), 5, (3, 3)), Sizes(1, 3, (70, 1), 2, (3, 1), (1, 1), (1, 0))]
+    exercise = replace(in_c(name, mistakes, sizes), way=way)
+    many = convolutions.arguments(np.random.default_rng(4), Sizes(4, 32, (14, 14), 32, (3, 3), (1, 1), (1, 1)))
+    x, weights, bias, stride, padding = many
+    struct, y = c_floor().convolution._sizes("conv2d", x, weights, stride, padding), np.empty((4, 32, 14, 14))
+    implicit, direct = c_function(name), c_function("conv2d_direct")
+    speed = faster(
+        f"{name} of x {x.shape} and weights {weights.shape}",
+        lambda: implicit(library.pool(), ctypes.byref(struct), 4, x, weights, bias, y),
+        "conv2d_direct",
+        lambda: direct(ctypes.byref(struct), 4, x, weights, bias, y),
+        0.5,
+        "packing takes longer than the product: find channel and place once for each row k, and copy a run of "
+        "neighbours at a time",
+    )
+    return [*and_then(graded(exercise), "agreement", row_by_row), speed]
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "21.1": gather_columns,
+    "21.2": scatter_columns,
+    "21.3": im2col,
+    "21.4": one_output,
+    "21.5": pack_windows,
+}
