@@ -41,7 +41,7 @@ from .lens.svg import standalone
 from .lens.targets import Wanted, launch_of
 from .lens.verdicts import global_verdict, shared_verdict
 from .occupancy import LIMITS, Capability, Occupancy, occupancy
-from .runtime import check_report, devicearray, dispatcher, limits, streams, tracing
+from .runtime import check_report, devicearray, dispatcher, limits, stream_record, streams, tracing
 from .runtime.dispatcher import Configured, Kernel
 from .runtime.limits import MOST_SHARED_BYTES, SHARED_BYTES
 from .runtime.tracing import trace_launch

@@ -54,13 +54,15 @@ class Operation:
 
 @dataclass(eq=False)
 class Record:
-    """The operations of a program, in its order. host_waits: how often the host waited, for a stream or everything
+    """The operations of a program, in its order.
+
+    host_waits: for each wait of the host (how many operations had been ordered before it, the stream; None: the device)
 
     races: a sentence for each pair without an order, and for each change of memory that a copy may still read
     """
 
     operations: list[Operation] = field(default_factory=list)
-    host_waits: list[Stream | None] = field(default_factory=list)
+    host_waits: list[tuple[int, Stream | None]] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
     _host: Order = field(default_factory=dict)
     _streams: dict[Stream, Order] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class Record:
             self._wait(operation.stream)
 
     def _wait(self, stream: Stream | None) -> None:
-        self.host_waits.append(stream)
+        self.host_waits.append((len(self.operations), stream))
         for each in [stream] if stream is not None else list(self._streams):
             self._host_knows(self._streams.get(each, {}))
 
