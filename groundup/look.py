@@ -17,8 +17,8 @@ import numpy as np
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import as_learned, beliefs, load_data, open_checkpoint
-from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.activation_maps import LayerMaps
+from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, charts, confused, save_all
 from shared.charts.report import page
 from shared.charts.report.page_figures import figures

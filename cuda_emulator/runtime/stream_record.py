@@ -74,7 +74,7 @@ class Record:
         match what, details:
             case "copy to device", (stream, target, source, from_device):
                 host = None if from_device else (source, source.copy())
-                reads = (source,) if from_device else ()
+                reads: tuple[np.ndarray, ...] = (source,) if from_device else ()
                 self._add(Operation("a copy to the device", *self._next(stream), reads, (target,), host))
             case "copy to host", (stream, source, target):
                 self._add(Operation("a copy to the host", *self._next(stream), (source,)))

@@ -1,4 +1,4 @@
-"""Which operation of a step to mend first: not the slowest a call, nor the least efficient, but that which gains most."""
+"""Which operation of a step to mend first: not the slowest, nor the least efficient, but the one that gains most."""
 
 from __future__ import annotations
 

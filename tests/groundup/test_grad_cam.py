@@ -91,7 +91,9 @@ def test_an_image_alone_has_the_evidence_that_it_has_in_a_batch(tmp_path: Path, 
     together = network.evidence(rows, labels)
     assert together is not None
     for i in range(len(rows)):
-        np.testing.assert_allclose(network.evidence(rows[i : i + 1], labels[i : i + 1]), together[i : i + 1], atol=1e-12)
+        np.testing.assert_allclose(
+            network.evidence(rows[i : i + 1], labels[i : i + 1]), together[i : i + 1], atol=1e-12
+        )
 
 
 def test_where_nothing_speaks_for_a_class_the_evidence_is_0_and_not_nan(tmp_path: Path) -> None:
@@ -110,7 +112,10 @@ def test_where_nothing_speaks_for_a_class_the_evidence_is_0_and_not_nan(tmp_path
 def test_a_network_without_a_convolution_has_none(tmp_path: Path) -> None:
     architecture = mlp((6, 4, 3), "relu")
     parameters = [np.ones(each.shape) for each in architecture.parameters()]
-    assert layered(tmp_path / "last.safetensors", architecture, parameters).evidence(np.ones((2, 6)), np.array([0, 1])) is None
+    assert (
+        layered(tmp_path / "last.safetensors", architecture, parameters).evidence(np.ones((2, 6)), np.array([0, 1]))
+        is None
+    )
 
 
 def test_wrong_shapes_are_named() -> None:

@@ -29,7 +29,7 @@ from groundup.course.grading.problems.images_on_device import (
     sampled,
     table_of,
 )
-from groundup.course.grading.problems.streams import epochs, expected, in_order, orders_of
+from groundup.course.grading.problems.streams import epochs, expected, in_order, orders_of, unsent
 
 GRID = Launch((1, 2), (4, 2))
 
@@ -113,7 +113,7 @@ def _moving(function: str, turned: bool, hand: list[Any], mistakes: list[Mistake
 
     def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
         shape, launch = size
-        return images(rng, *shape, turned), table_of(rng), 0.625, launch
+        return images(rng, *shape, turned=turned), table_of(rng), 0.625, launch
 
     def by_hand(pixels: list[list[int]], shape: tuple[int, int], angle: float, down: float, right: float) -> Images:
         array = np.array(pixels, np.uint8)
@@ -121,7 +121,7 @@ def _moving(function: str, turned: bool, hand: list[Any], mistakes: list[Mistake
         return Images(array, shape, np.arange(len(array), dtype=np.int32), 0, len(array), *each)
 
     def in_batch(rng: np.random.Generator, *size: int) -> tuple[Any, ...]:
-        return inputs(images(rng, *size, turned), table_of(rng), 0.5)
+        return inputs(images(rng, *size, turned=turned), table_of(rng), 0.5)
 
     numbers = np.arange(256, dtype=np.float32)
     return kernel_checks(
@@ -313,11 +313,19 @@ def _orders(function: str, hand: list[Any], mistakes: list[Mistake]) -> list[Che
                 f"{function} in {len(orders)} epochs of {orders.shape[1]} samples, "
                 f"{'two streams' if streams else 'no stream'}, {'sent ahead' if ahead else 'sent at their beginning'}"
             ),
-            hand=[((np.array(orders), True, True), dict(expected(np.array(orders), True, True))) for orders in hand],
+            hand=[((np.array(orders), True, ahead), expected(np.array(orders), True, ahead)) for orders, ahead in hand],
             arguments=orders_of,
             typical=(3, 7, True, True),
             sizes=[(1, 1, True, False), (2, 5, False, True), (4, 33, True, False), (3, 6, False, False)],
-            mistakes=mistakes,
+            mistakes=[
+                Mistake(
+                    "the kernels read an array into which nothing was copied: an order goes to 1 - self.current, and "
+                    "where its epoch begins, that becomes self.current",
+                    lambda orders, streams, ahead: unsent(orders.shape[1]),
+                    "epoch 1",
+                ),
+                *mistakes,
+            ],
             memory=in_order(function),
         )
     )
@@ -329,11 +337,13 @@ def prefetch() -> list[Check]:
     def next_one(number: int) -> Callable[..., Any]:
         return lambda orders, streams, ahead: orders[number] if ahead and number < len(orders) else None
 
-    overwrites = "the next order goes into the array that this epoch's kernels still read: take that of 1 - self.current"
+    overwrites = (
+        "the next order goes into the array that this epoch's kernels still read: take that of 1 - self.current"
+    )
     stays = "the kernels read the order before: was the new one put into self._pinned, and copied from there?"
     return _orders(
         "prefetch",
-        [[[2, 0, 1], [1, 2, 0]]],
+        [([[2, 0, 1], [1, 2, 0]], True)],
         [
             *(Mistake(overwrites, next_one(number), f"epoch {number}, last steps") for number in (1, 2, 3)),
             *(
@@ -353,14 +363,21 @@ def begin() -> list[Check]:
     swap = "the kernels read the order of the epoch before: self.current becomes 1 - self.current"
     return _orders(
         "begin",
-        [[[2, 0, 1], [1, 2, 0]], [[1, 0, 2], [1, 0, 2], [2, 1, 0]]],
+        [([[2, 0, 1], [1, 2, 0]], True), ([[1, 0, 2], [1, 0, 2], [2, 1, 0]], False)],
         [
             Mistake(
-                swap,
-                lambda orders, streams, ahead, number=number: orders[number - 2] if number <= len(orders) else None,
-                f"epoch {number}",
-            )
-            for number in (2, 3)
+                "an order that was sent ahead is in use once, and then nothing is sent ahead: self._ahead = None",
+                lambda orders, streams, ahead: unsent(orders.shape[1]) if len(orders) > 1 else None,
+                "epoch 2",
+            ),
+            *(
+                Mistake(
+                    swap,
+                    lambda orders, streams, ahead, number=number: orders[number - 2] if number <= len(orders) else None,
+                    f"epoch {number}",
+                )
+                for number in (2, 3)
+            ),
         ],
     )
 

@@ -116,7 +116,9 @@ def first_to_mend() -> list[Check]:
                     lambda times, step: 0.0 if times.size and gains(times).max() <= 0 else None,
                     "operation",
                 ),
-                stepped("this is the step without the operation: it still takes what its roof allows", lambda t, i: t[0, i]),
+                stepped(
+                    "this is the step without the operation: it still takes what its roof allows", lambda t, i: t[0, i]
+                ),
                 stepped("this takes the operation's roof from the step: only what it gains goes", lambda t, i: t[1, i]),
                 Mistake(
                     "this is the time that is gained: what is left of the step is asked for",
@@ -193,10 +195,13 @@ def grad_cam() -> list[Check]:
             hand=[
                 ((one, up), [[[0.0, 0.0], [0.5, 1.0]]]),  # 2 - 3, 0 - 1, 4, 8
                 ((one, -np.abs(up)), [[[0.0, 0.0], [0.0, 0.0]]]),
-                ((np.concatenate([one, one]), np.concatenate([up, -up])), [
-                    [[0.0, 0.0], [0.5, 1.0]],
-                    [[1.0, 1.0], [0.0, 0.0]],  # -2 + 3, 1, -4, -8
-                ]),
+                (
+                    (np.concatenate([one, one]), np.concatenate([up, -up])),
+                    [
+                        [[0.0, 0.0], [0.5, 1.0]],
+                        [[1.0, 1.0], [0.0, 0.0]],  # -2 + 3, 1, -4, -8
+                    ],
+                ),
                 ((np.zeros((1, 2, 1, 3)), np.ones((1, 2, 1, 3))), [[[0.0, 0.0, 0.0]]]),
             ],
             arguments=arguments,
@@ -268,7 +273,9 @@ def _cut_by_map(maps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 def _rounding(maps: np.ndarray, slopes: np.ndarray) -> Any:
     """How large the terms are beside the largest evidence, by which they are divided."""
     terms = np.abs(slopes).mean(axis=(2, 3), keepdims=True) * np.abs(maps)
-    largest = np.maximum((slopes.mean(axis=(2, 3), keepdims=True) * maps).sum(axis=1), 0).max(axis=(1, 2), keepdims=True)
+    largest = np.maximum((slopes.mean(axis=(2, 3), keepdims=True) * maps).sum(axis=1), 0).max(
+        axis=(1, 2), keepdims=True
+    )
     return terms.sum(axis=1).max(axis=(1, 2), keepdims=True) / np.where(largest > 0, largest, 1)
 
 

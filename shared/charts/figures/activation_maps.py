@@ -77,7 +77,11 @@ def drawing(
         figure,
         title,
         f"One test image, {names[label]}, on its way through {plural(len(passed), 'layer')} of {network}: "
-        + "; ".join(f"{layer.words}, {layer.output.shape[0]} channels" for layer in [layers[0], *passed] if layer.output.ndim == 3)
+        + "; ".join(
+            f"{layer.words}, {layer.output.shape[0]} channels"
+            for layer in [layers[0], *passed]
+            if layer.output.ndim == 3
+        )
         + "".join(f"; {layer.words}" for layer in layers if not layer.is_layer)
         + f". The network says {names[said]} with {percent(min(belief[said], 0.999))}."
         + (f" Nothing passes {', '.join(dead)}." if dead else ""),

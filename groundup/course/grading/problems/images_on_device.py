@@ -45,7 +45,9 @@ class Images:
         return f"{self.rows} images of {channels} x {height} x {width} from position {self.position}"
 
 
-def images(rng: np.random.Generator, rows: int, channels: int, height: int, width: int, turned: bool = True) -> Images:
+def images(
+    rng: np.random.Generator, rows: int, channels: int, height: int, width: int, *, turned: bool = True
+) -> Images:
     """A random data set, whose batch begins at position 2. turned: False for images that are only shifted."""
     count = rows + 3
     shifts = rng.uniform(-2.5, 2.5, (2, count))

@@ -1,7 +1,7 @@
 """Two streams, and what the emulator's record of them says: for the functions that send data while the device computes.
 
-    epochs          runs some epochs by `Orders` of stage 4, and returns the orders that the kernels of each have read
-    in_order        the check that no copy, kernel or change of the host's memory is without an order, and none waits
+epochs          runs some epochs by `Orders` of stage 4, and returns the orders that the kernels of each have read
+in_order        the check that no copy, kernel or change of the host's memory is without an order, and none waits
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.inspection import stream_record
+from cuda_emulator.inspection import poison_value, stream_record
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.calling.kernel_launches import backend, module
 
@@ -31,6 +31,9 @@ STANDS_STILL = (
 AT_ONCE = (
     "the host waits for the copy that it has just ordered, so nothing goes on meanwhile: wait before the next one, "
     "when the memory is needed again"
+)
+FROM_ELSEWHERE = (
+    "the copy comes from memory that the system may move: put the order into self._pinned, and copy from there"
 )
 SENT_TWICE = "an order that was sent ahead is sent again: self._ahead has to say what was sent, until it is in use"
 
@@ -77,6 +80,11 @@ def epochs(orders: np.ndarray, streams: bool, ahead: bool) -> dict[str, np.ndarr
     return found
 
 
+def unsent(samples: int) -> np.ndarray:
+    """What an array of the device holds into which nothing was copied, on the emulator."""
+    return np.full(samples, poison_value(np.dtype(np.int32)))
+
+
 def in_order(function: str) -> Any:
     """The check `memory`: nothing races, nothing is sent twice, and the host waits for no kernel.
 
@@ -85,7 +93,9 @@ def in_order(function: str) -> Any:
 
     def check(tally: Tally) -> None:
         if backend() != "emulator":
-            tally.note("the order of copies and kernels was not recorded: only the emulator can (GROUNDUP_CUDA=emulator)")
+            tally.note(
+                "the order of copies and kernels was not recorded: only the emulator can (GROUNDUP_CUDA=emulator)"
+            )
             tally.holds(True, "a device does not tell the order")
             return
         rng = np.random.default_rng(4)
@@ -102,6 +112,11 @@ def in_order(function: str) -> Any:
                 getattr(run.orders, name)(own)
                 own[:] = 0
                 sent[0] += len(record.operations) - before
+                for operation in record.operations[before:]:
+                    pinned = operation.host and np.may_share_memory(operation.host[0], run.orders._pinned)
+                    tally.holds(
+                        bool(pinned), f"{name} copies from other memory than self._pinned", cause=FROM_ELSEWHERE
+                    )
                 if name == function:
                     _judge_waits(tally, record, run, before, waits, name)
 
@@ -138,9 +153,7 @@ def _judge_waits(tally: Tally, record: Any, run: Epochs, before: int, waits: int
             f"{name} waits for {'the whole device' if stream is None else 'another stream'}",
             cause=STANDS_STILL,
         )
-        tally.holds(
-            name == "begin" or operations == before, f"{name} waits for its own copy", cause=AT_ONCE
-        )
+        tally.holds(name == "begin" or operations == before, f"{name} waits for its own copy", cause=AT_ONCE)
 
 
 def _cause(race: str, function: str) -> str:
