@@ -10,9 +10,10 @@ neither is certain to be over when the other begins race if they share memory an
         kernel[1, 32, compute](array)
     assert "nothing orders" in record.races[0]
 
-The host is a queue, too. A copy from host memory reads it until something has waited for the copy: a record compares
-what the memory holds then with what it held when the copy was ordered. The default stream waits for all others, and all
-others for it, as on a device that has not been told otherwise (`NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM`).
+A launch reads all its arrays, and writes those that it changes. The host is a queue, too. A copy from host memory reads
+it until something has waited for the copy: a record compares what the memory holds then with what it held when the copy
+was ordered. The default stream waits for all others, and all others for it, as on a device that has not been told
+otherwise (`NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM`).
 """
 
 from __future__ import annotations

@@ -196,9 +196,16 @@ def between() -> list[Check]:
             (([[100]], (1, 1), 0.0, 5.0, 0.0), [[-8]]),
         ],
         [
-            Mistake(
-                "the shares are exchanged: near the left pixel, the left one counts more, and near the upper one that",
-                other_shares(lambda along, across: (np.where(along, 1 - along, 0), np.where(across, 1 - across, 0))),
+            *(
+                Mistake(
+                    "the shares are exchanged: the nearer a pixel is, the more it counts",
+                    other_shares(shares),
+                )
+                for shares in (
+                    lambda along, across: (1 - along, 1 - across),
+                    lambda along, across: (along, 1 - across),
+                    lambda along, across: (1 - along, across),
+                )
             ),
             Mistake(
                 "along and across are exchanged: one is the share between rows, the other between columns",

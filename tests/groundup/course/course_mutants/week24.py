@@ -76,10 +76,20 @@ MUTANTS = [
     Mutant("24.1", "order[position[0] + row]", "order[row]", "values", "the position is not added"),
     Mutant("24.1", "order[position[0] + row]", "position[0] + row", "values", "the order is not used"),
     Mutant("24.1", "table[images[image, column]]", "table[column]", "values", "the column's number"),
-    Mutant("24.1", LAPS, "            column += column_step\n        break\n", "sizes", "first lap down the rows"),
-    Mutant("24.1", "first_column, row = cuda.grid(2)", "row, first_column = cuda.grid(2)", "memory", "x and y"),
+    Mutant("24.1", LAPS, "            column += column_step\n        break\n", "agreement", "first lap down the rows"),
     Mutant(
-        "24.2", "p * (one - across) + q * across\n    p =", "p * across + q * (one - across)\n    p =", "values", ""
+        "24.1",
+        "    first_column, row = cuda.grid(2)\n    column_step, row_step = cuda.gridsize(2)\n",
+        "    row, first_column = cuda.grid(2)\n    row_step, column_step = cuda.gridsize(2)\n",
+        "memory",
+        "x and y",
+    ),
+    Mutant(
+        "24.2",
+        "p * (one - across) + q * across",
+        "p * across + q * (one - across)",
+        "values",
+        "the shares are exchanged",
     ),
     Mutant("24.2", "upper * (one - along) + lower * along", "upper", "values", "nothing between the rows"),
     Mutant("24.2", "* (one - across) + q * across", "", "values", "nothing between the columns"),
