@@ -41,7 +41,8 @@ from .lens.svg import standalone
 from .lens.targets import Wanted, launch_of
 from .lens.verdicts import global_verdict, shared_verdict
 from .occupancy import LIMITS, Capability, Occupancy, occupancy
-from .runtime import check_report, devicearray, dispatcher, limits, streams, tracing
+from .poison import poison_value
+from .runtime import check_report, devicearray, dispatcher, limits, stream_record, streams, tracing
 from .runtime.dispatcher import Configured, Kernel
 from .runtime.limits import MOST_SHARED_BYTES, SHARED_BYTES
 from .runtime.tracing import trace_launch
@@ -144,6 +145,7 @@ __all__ = [
     "occupancy",
     "on_lines",
     "page",
+    "poison_value",
     "private_folder",
     "profile",
     "profile_of_trace",
@@ -163,6 +165,7 @@ __all__ = [
     "step",
     "step_numbers",
     "step_rewrite",
+    "stream_record",
     "streams",
     "trace_launch",
     "tracing",

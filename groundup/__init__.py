@@ -16,6 +16,7 @@ bench_plan        the options of `groundup bench` as a plan
 profiling         what `groundup profile` measures, and the run
 look, inside, inside_layers
                   a look inside a trained network; what it has learned
+grad_cam          which places of an image speak for a class
 trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it

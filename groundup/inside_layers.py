@@ -7,10 +7,11 @@ layer_maps          what each layer makes of one image
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from groundup.grad_cam import grad_cam
 from shared.architectures import Architecture
 from shared.charts.figures.activation_maps import LayerMaps
 from shared.contract import load_part, load_stage
@@ -53,6 +54,23 @@ class Layered:
         grad[rows, minus] -= 1
         return np.array(passes.backward(layers, grad, this_pass, needs_grad_input=True)).reshape(len(x), -1)
 
+    def evidence(self, x: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
+        """Grad-CAM: how much each place of the last convolution's maps speaks for each row's label, from 0 to 1.
+
+        (batch, height, width) of these maps, 0 everywhere where none does; None for a network without a convolution.
+        In evaluation, as `saliency`.
+        """
+        cut = _behind_last_maps(self.architecture.layers)
+        if cut is None:
+            return None
+        passes, layers = self._passes, self._network.layers
+        images = x.astype(self._dtype).reshape(len(x), *self.architecture.input_shape)
+        this_pass = passes.Pass(training=False, masks=None, scratch=self._memory)
+        outputs = passes.forward(layers, images, this_pass)
+        grad = np.zeros_like(outputs[-1])
+        grad[np.arange(len(x)), labels] = 1
+        return grad_cam(outputs[cut - 1], passes.backward(layers[cut:], grad, this_pass))
+
     def activity(self, x: np.ndarray) -> list[np.ndarray]:
         """For each ReLU at the top level the share of images for which each unit, or channel, is not 0 everywhere."""
         layers = self.architecture.layers
@@ -68,6 +86,15 @@ class Layered:
 
     def _in_parts(self, x: np.ndarray) -> Iterator[np.ndarray]:
         return (x[i : i + AT_A_TIME].astype(self._dtype) for i in range(0, len(x), AT_A_TIME))
+
+
+def _behind_last_maps(layers: Sequence[Layer]) -> int | None:
+    """The number of layers up to the last convolution or residual block, its normalisation and activation included."""
+    last = next((i for i in reversed(range(len(layers))) if isinstance(layers[i], Conv | Residual)), None)
+    if last is None:
+        return None
+    rest = (i for i in range(last + 1, len(layers)) if not isinstance(layers[i], Activate | BatchNorm))
+    return next(rest, len(layers))
 
 
 def filter_images(weights: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ lines       the same as text
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import as_learned, beliefs, load_data, open_checkpoint
+from shared.charts.figures.activation_maps import LayerMaps
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, charts, confused, save_all
 from shared.charts.report import page
@@ -158,9 +159,19 @@ def _layered_findings(
         activity=network.activity(test.x),
         records=records,
         what="filter" if convolves else "unit",
-        maps=layer_maps(network, test.x[shown], data.test.x[shown].reshape(form.shape)),
+        maps=_maps(network, test.x[shown], data.test.x[shown].reshape(form.shape), int(predictions[shown]), form.names),
         mapped=(int(test.y[shown]), answers[shown].tolist()),
     )
+
+
+def _maps(network: Layered, x: np.ndarray, image: np.ndarray, said: int, names: Sequence[str]) -> list[LayerMaps]:
+    """What each layer makes of an image, and before the scores where its last maps speak for the class that is said."""
+    *layers, scores = layer_maps(network, x, image)
+    evidence = network.evidence(x[np.newaxis], np.array([said]))
+    if evidence is not None:
+        speaks = "what" if evidence.any() else "nothing"
+        layers.append(LayerMaps(f"Grad-CAM: {speaks} in the last maps speaks for {names[said]}", evidence, False))
+    return [*layers, scores]
 
 
 def _as_shown(x: np.ndarray, shape: Shape) -> np.ndarray:

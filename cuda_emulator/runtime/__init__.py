@@ -7,6 +7,7 @@ launch, workers                   one launch, on one core or several
 grid_barriers                     a launch whose blocks meet at barriers across the grid
 devicearray, transfers            arrays on the device, and the functions that make them
 streams, device, facts            streams and events; the properties of the device and of a kernel
+stream_record                     which copies and launches no wait puts in an order, and which of these share memory
 reduce, random, libdevice         cuda.reduce, cuda.random and cuda.libdevice
 ufuncs                            numba.vectorize and guvectorize with target="cuda"
 check, check_messages             check mode: a launch in several orders of its threads; where results differ, and why

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..poison import poison_value
 from ..settings import current
-from .streams import Stream, checked_stream
+from .streams import Stream, checked_stream, observe
 from .unwritten import forget, note_fresh, note_written
 
 NOT_CONTIGUOUS = (
@@ -131,20 +131,22 @@ class DeviceNDArray:
         Raises TypeError if the dtypes differ, ValueError if shape or strides differ, NotImplementedError for an array
         with negative strides.
         """
-        checked_stream(stream)
+        on = checked_stream(stream)
         if any(step < 0 for step in self.strides):
             raise NotImplementedError(
                 "a device array with negative strides cannot be copied to the host: reverse the array on the host"
             )
         if ary is None:
+            observe("copy to host", on, self._array, None)
             return self._array.copy(order="K")
         _check_alike(self._array, ary, "copy_to_host")
+        observe("copy to host", on, self._array, ary)
         ary[...] = self._array.reshape(ary.shape)
         return ary
 
     def copy_to_device(self, ary: Any, stream: Stream | int = 0) -> None:
         """Copy the values of `ary`, a host array or a device array of the same shape and dtype."""
-        checked_stream(stream)
+        on = checked_stream(stream)
         source = ary._array if isinstance(ary, DeviceNDArray) else np.asarray(ary)
         if not source.size:
             return
@@ -154,6 +156,7 @@ class DeviceNDArray:
         if not isinstance(ary, DeviceNDArray):
             source = np.asarray(source, order="C" if self.is_c_contiguous() else "F")
         _check_alike(self._array, source, "copy_to_device")
+        observe("copy to device", on, self._array, source, isinstance(ary, DeviceNDArray))
         self._array[...] = source.reshape(self.shape)
         note_written(self._array)
 

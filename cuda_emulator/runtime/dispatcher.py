@@ -24,7 +24,7 @@ from .facts import Facts
 from .launch import Ready, launch
 from .places import launch_error
 from .signatures import argument_types
-from .streams import Stream, checked_stream
+from .streams import Stream, checked_stream, observe
 from .unwritten import forget
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ class Kernel(Facts):
         Raises KernelError for a launch that no device accepts, TypeError for a value that is no number.
         """
         # The types are part of the key: 4.0 == 4 and True == 1, but neither is a number of blocks.
-        key = (griddim, blockdim, sharedmem, _types(griddim), _types(blockdim), type(sharedmem))
+        on = checked_stream(stream)
+        key = (griddim, blockdim, sharedmem, _types(griddim), _types(blockdim), type(sharedmem), on)
         try:
             configured = self._configured.get(key)
         except TypeError:  # a list, which numba-cuda refuses too
             configured = None
-        checked_stream(stream)
         if configured is None:
             name = self.py_func.__name__
             grid, block = limits.launch_shape(griddim, blockdim, name)
@@ -136,7 +136,7 @@ class Kernel(Facts):
                     "promised: change one of them",
                     name,
                 )
-            configured = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name, self.most_shared))
+            configured = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name, self.most_shared), on)
             if len(self._configured) >= 128:  # the program uses a new grid or block at every launch
                 self._configured.clear()
             self._configured[key] = configured
@@ -385,13 +385,16 @@ def _types(extent: Any) -> Any:
 class Configured:
     """A kernel with its grid and block. A call launches it, and returns when every thread is done.
 
-    griddim, blockdim: three ints each; sharedmem: bytes of dynamic shared memory
+    griddim, blockdim: three ints each; sharedmem: bytes of dynamic shared memory; stream: the queue that it is put into
     """
 
-    __slots__ = ("blockdim", "dispatcher", "griddim", "sharedmem")
+    __slots__ = ("blockdim", "dispatcher", "griddim", "sharedmem", "stream")
 
-    def __init__(self, kernel: Kernel, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int) -> None:
+    def __init__(
+        self, kernel: Kernel, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, stream: Stream
+    ) -> None:
         self.dispatcher, self.griddim, self.blockdim, self.sharedmem = kernel, grid, block, dynamic_bytes
+        self.stream = stream
 
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
         if keywords:
@@ -399,4 +402,7 @@ class Configured:
             raise launch_error(
                 f"{name}: a kernel's arguments are given by position, not by name: {', '.join(keywords)}", name
             )
+        name = self.dispatcher.py_func.__name__
+        observe("launch", self.stream, name, arguments)
         self.dispatcher.run(self.griddim, self.blockdim, self.sharedmem, arguments)
+        observe("launched", self.stream, name, arguments)

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     import asyncio
 
 
+observers: list[Callable[..., None]] = []
+"""Functions that are told of copies, launches and waits; see runtime/stream_record.py."""
+
+
+def observe(what: str, *details: Any) -> None:
+    """Tell the observers: what happens, and to which stream and arrays."""
+    for observer in observers:
+        observer(what, *details)
+
+
 class Stream:
     """A queue of work that is always empty.
 
@@ -32,6 +42,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """No-op wait: the stream's work has finished."""
+        observe("host waits for stream", self)
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
@@ -64,15 +75,16 @@ class Event:
 
     def record(self, stream: Stream | int = 0) -> None:
         """Record the current time: all earlier work has finished."""
-        checked_stream(stream)
+        observe("event", self, checked_stream(stream))
         self._seconds = time.perf_counter()
 
     def synchronize(self) -> None:
         """No-op wait: the event has happened."""
+        observe("host waits for event", self)
 
     def wait(self, stream: Stream | int = 0) -> None:
         """No-op wait of `stream` for this event: it has happened."""
-        checked_stream(stream)
+        observe("stream waits for event", self, checked_stream(stream))
 
     def query(self) -> bool:
         """Always True: all work before the event has finished."""
@@ -145,3 +157,4 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
 def synchronize() -> None:
     """No-op wait for the device: every launch has finished when its call returns."""
+    observe("host waits for device")

@@ -31,6 +31,7 @@ import phase5_training_kernels
 import phase6_inside
 import phase7_week21
 import phase7_week22
+import phase7_feeding
 import training_networks
 from matplotlib.figure import Figure
 from style import save
@@ -54,6 +55,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **phase6_inside.FIGURES,
     **phase7_week21.FIGURES,
     **phase7_week22.FIGURES,
+    **phase7_feeding.FIGURES,
     **training_networks.FIGURES,
 }
 """File name without its ending -> the function that draws it."""

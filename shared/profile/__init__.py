@@ -15,6 +15,7 @@ How a stage's step is listened to, a file for each way:
 
     roofs          the peak of this machine and the bandwidth of its caches and its memory
     bound          what keeps an operation from being faster: compute, memory, or neither
+    gain           which operation to mend first, and what the step gains
     measure        noted and plain steps in turns
     worker         one stage, in a process of its own
     document       the results file (its schema: profile.schema.json)

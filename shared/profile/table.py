@@ -10,6 +10,7 @@ from rich.table import Table
 
 from shared.contract import STAGE_TITLES
 from shared.numbers import duration, plural, share, three_digits
+from shared.profile.gain import first_to_mend
 from shared.profile.step_profile import Profile, Timed
 
 NARROW = 118
@@ -62,12 +63,32 @@ def sentences(profile: Profile) -> Iterator[str]:
         f"Listening: {profile.notes} readings of the clock of {duration(profile.note_seconds)}, {share(cost / step)} "
         f"of the step; a noted step took {_compared(profile.cost_of_listening)} than a plain one."
     )
-
+    yield from _mend_first(profile)
     if profile.step.spread > RESTLESS:
         yield (
             f"warning: the middle half of the plain steps lie {share(profile.step.spread)} apart: something else was "
             "computing. Measure again on a machine that is idle."
         )
+
+
+def _mend_first(profile: Profile) -> Iterator[str]:
+    """The operation that would shorten the step most if it came to its roof."""
+    step = profile.step.median
+    shares = [each.bound.share for each in profile.operations]
+    least = [
+        None if part is None else min(1.0, part) * each.seconds
+        for part, each in zip(shares, profile.operations, strict=True)
+    ]
+    found = first_to_mend([each.seconds for each in profile.operations], least, step)
+    if found is None:
+        return
+    number, after = found
+    operation = profile.operations[number].operation
+    layer = f" of layer {operation.layer}" if operation.layer else ""
+    yield (
+        f"To mend first: {operation.name}{layer}, {operation.direction}. At its roof a step would take "
+        f"{duration(after)} in place of {duration(step)}."
+    )
 
 
 def _compared(value: float) -> str:

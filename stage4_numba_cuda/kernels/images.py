@@ -5,6 +5,7 @@ table of these numbers and a byte for each pixel say the same as the numbers, ex
 
     gather_table    x[r, c] = table[images[order[position + r], c]]
     gather_moved    the same with each image turned and shifted, as `moved` of shared/data/augmentation.py does it
+    between         the number at a place between four pixels
 """
 
 import math
@@ -43,6 +44,28 @@ def pixel(images, table, background, image, plane, row, column, height, width):
     return table[images[image, plane + row * width + column]]
 
 
+@cuda.jit(device=True)
+def between(images, table, background, image, plane, from_row, from_column, height, width):
+    """The number at a place between four pixels of an image, each in proportion to its nearness.
+
+    from_row, from_column: float64; places beyond the frame of background around the image count as on the frame
+    """
+    from_row = min(max(from_row, -1.0), float64(height))
+    from_column = min(max(from_column, -1.0), float64(width))
+    above = min(int32(math.floor(from_row)), int32(height - 1))
+    left = min(int32(math.floor(from_column)), int32(width - 1))
+    one = table.dtype.type(1)
+    along = table.dtype.type(from_row - float64(above))
+    across = table.dtype.type(from_column - float64(left))
+    p = pixel(images, table, background, image, plane, above, left, height, width)
+    q = pixel(images, table, background, image, plane, above, left + 1, height, width)
+    upper = p * (one - across) + q * across
+    p = pixel(images, table, background, image, plane, above + 1, left, height, width)
+    q = pixel(images, table, background, image, plane, above + 1, left + 1, height, width)
+    lower = p * (one - across) + q * across
+    return upper * (one - along) + lower * along
+
+
 @cuda.jit
 def gather_moved(images, table, background, order, position, changes, height, width, x):
     """x (rows, channels height width) of the images turned around their centre and shifted; between four pixels.
@@ -51,7 +74,6 @@ def gather_moved(images, table, background, order, position, changes, height, wi
     height, width: int32, of the images. Threads as in `gather_table`.
     """
     rows, features = x.shape
-    one = x.dtype.type(1)
     middle_row = (height - 1) / 2.0
     middle_column = (width - 1) / 2.0
     first_column, row = cuda.grid(2)
@@ -67,18 +89,8 @@ def gather_moved(images, table, background, order, position, changes, height, wi
             plane = int32((line - to_row) * width)
             y = float64(to_row) - middle_row - changes[image, DOWN]
             z = float64(at - line * width) - middle_column - changes[image, RIGHT]
-            from_row = min(max(cos * y + sin * z + middle_row, -1.0), float64(height))
-            from_column = min(max(cos * z - sin * y + middle_column, -1.0), float64(width))
-            above = min(int32(math.floor(from_row)), int32(height - 1))
-            left = min(int32(math.floor(from_column)), int32(width - 1))
-            along = x.dtype.type(from_row - float64(above))
-            across = x.dtype.type(from_column - float64(left))
-            p = pixel(images, table, background, image, plane, above, left, height, width)
-            q = pixel(images, table, background, image, plane, above, left + 1, height, width)
-            upper = p * (one - across) + q * across
-            p = pixel(images, table, background, image, plane, above + 1, left, height, width)
-            q = pixel(images, table, background, image, plane, above + 1, left + 1, height, width)
-            lower = p * (one - across) + q * across
-            x[row, at] = upper * (one - along) + lower * along
+            from_row = cos * y + sin * z + middle_row
+            from_column = cos * z - sin * y + middle_column
+            x[row, at] = between(images, table, background, image, plane, from_row, from_column, height, width)
             at += column_step
         row += row_step

@@ -63,7 +63,11 @@ class Orders:
         return self._arrays[self.current]
 
     def begin(self, order: np.ndarray) -> None:
-        """The order of the coming steps. Raises ValueError unless it has each index once."""
+        """The order of the coming steps, (count,): `now` is it from here on, and has arrived.
+
+        It is sent now unless it was sent ahead. The host waits for the stream of copies alone. Raises ValueError unless
+        it has each index once.
+        """
         if self._ahead is None or not np.array_equal(self._ahead, order):
             self.prefetch(order)
         if self._copies:
@@ -71,7 +75,11 @@ class Orders:
         self.current, self._ahead, self._begun = 1 - self.current, None, True
 
     def prefetch(self, order: np.ndarray) -> None:
-        """Send the order of the next epoch ahead of its `begin`."""
+        """Send the order of the next epoch, (count,), ahead of its `begin`, while kernels may still read `now`.
+
+        The copy goes from pinned memory to the array that is not in use, on the stream of copies, and the host does not
+        wait for it. Afterwards `order` is the caller's own again. Raises ValueError unless it has each index once.
+        """
         order = np.asarray(order)
         if not self._has_each_once(order):
             raise ValueError(f"resident: order: expected each index from 0 to {self.count - 1} once")

@@ -16,6 +16,7 @@ week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
 week21_im2col, week22_fewer_multiplications
                                                             phase 7, images
+week24_feeding_the_gpu, week24_seeing_inside                phase 7, images
 own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
 cases/          the detective exercises, a file a case
 checkpoints/    what ends a phase
@@ -55,7 +56,8 @@ def checkpoint_checks(phase: int, own: Sequence[str] = ()) -> list[Check]:
 
     Those in Python and C are graded once more first, one by one, so that a failure names the one that is wrong.
     """
-    (module,) = _modules(f"{__name__}.checkpoints", f"phase{phase}_")
+    files = _modules(f"{__name__}.checkpoints", f"phase{phase}_")  # a large checkpoint has its parts in files beside it
+    (module,) = [file for file in files if hasattr(file, "checkpoint")]
     named = [task for task in map(course().task, own) if task.stage in STAGES[:3]]
     alone = [_by_itself(task) for task in named]
     return [*([Check("each function by itself", _in_turn(alone))] if alone else []), *module.checkpoint()]

@@ -29,10 +29,12 @@ class LayerMaps:
     """The output of one layer for one image.
 
     words: the layer, such as 'Conv(6, 5) · relu'; output: (channels, height, width) or (features,)
+    is_layer: False for what is worked out of a layer's output, such as Grad-CAM
     """
 
     words: str
     output: np.ndarray
+    is_layer: bool = True
 
 
 def drawing(
@@ -68,13 +70,19 @@ def drawing(
             at += TEXT
             at += _pictures(axes, at, row, i) if row.ndim == 3 else _features(axes, at, row, i)
         _beliefs(axes, at + TEXT, names, label, belief)
-    dead = [layer.words for layer in layers[1:-1] if not np.any(layer.output)]
+    passed = [layer for layer in layers[1:] if layer.is_layer]
+    dead = [layer.words for layer in passed[:-1] if not np.any(layer.output)]
     return Chart(
         "activation_maps",
         figure,
         title,
-        f"One test image, {names[label]}, on its way through {plural(len(layers) - 1, 'layer')} of {network}: "
-        + "; ".join(f"{layer.words}, {layer.output.shape[0]} channels" for layer in layers if layer.output.ndim == 3)
+        f"One test image, {names[label]}, on its way through {plural(len(passed), 'layer')} of {network}: "
+        + "; ".join(
+            f"{layer.words}, {layer.output.shape[0]} channels"
+            for layer in [layers[0], *passed]
+            if layer.output.ndim == 3
+        )
+        + "".join(f"; {layer.words}" for layer in layers if not layer.is_layer)
         + f". The network says {names[said]} with {percent(min(belief[said], 0.999))}."
         + (f" Nothing passes {', '.join(dead)}." if dead else ""),
         "Every picture is one channel: dark is large, white is 0; where a layer has negative numbers, orange is above "

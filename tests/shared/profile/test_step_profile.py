@@ -13,6 +13,7 @@ from rich.console import Console
 from shared.bench.measuring.timing import summarise
 from shared.profile.bound import bound_of
 from shared.profile.document import Results, as_document, results_of, schema
+from shared.profile.gain import first_to_mend
 from shared.profile.operations import Operation
 from shared.profile.roofs import Roofs
 from shared.profile.step_profile import Bound, Noted, Profile, Timed
@@ -172,7 +173,7 @@ def test_a_wide_table_has_everything_and_a_narrow_one_fits_eighty_columns() -> N
 
 
 def test_the_sentences_say_whether_it_adds_up_and_what_listening_costs() -> None:
-    whole, cost = sentences(profile())
+    whole, cost, *_ = sentences(profile())
     assert "add up to 12 µs, 60 % of the step as it is when nobody listens (20 µs" in whole
     assert whole.endswith("with 8 µs between them it is 100 %.")
     assert cost.startswith("Listening: 3 readings of the clock of 25 ns, 0.37 % of the step; ")
@@ -180,3 +181,19 @@ def test_the_sentences_say_whether_it_adds_up_and_what_listening_costs() -> None
     quick = replace(profile(), noted_step=replace(profile().noted_step, median=profile().step.median * 0.9))
     assert list(sentences(quick))[1].endswith("a noted step took 10.0 % less time than a plain one.")
     assert "not the times of a GPU" in title(profile(stage="stage4_numba_cuda", emulated=True))
+
+
+def test_what_to_mend_first_is_what_shortens_the_step_most() -> None:
+    assert first_to_mend([90, 30, 2], [88, 10, 0.01], 130) == (1, 110)  # neither the slowest nor the least efficient
+    assert first_to_mend([90, 9, 12], [None, 4, 7], 120) == (1, 115)  # no roof is known of the slowest; then the first
+    assert first_to_mend([5, 5, 5], [5, 6, None], 20) is None
+    assert first_to_mend([], [], 1) is None
+    with pytest.raises(ValueError, match="shorter"):
+        first_to_mend([1, 2], [1], 3)
+
+
+def test_the_last_sentence_says_what_to_mend_first() -> None:
+    *_, last = sentences(profile())
+    assert last.startswith("To mend first: ")
+    assert " At its roof a step would take " in last
+    assert last.endswith(" in place of 20 µs.")

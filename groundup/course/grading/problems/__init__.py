@@ -5,4 +5,5 @@ c_products                                                                  phas
 first_kernels                                                               phase 4
 kernel_reductions, kernel_losses, kernel_optimizers                         phase 5
 convolutions                                                                weeks 21 and 22
+images_on_device, streams                                                   phase 7
 """

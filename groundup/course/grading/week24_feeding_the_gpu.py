@@ -1,0 +1,515 @@
+"""Week 24: images as bytes, turned on the device; orders that are sent meanwhile; a step that can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.exercise_checks import checks_of
+from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
+from groundup.course.grading.calling.kernel_launches import Both, Launch, Out, as_float, launched, module, random
+from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.calling.launched_again import ONLY_NAN, kernel_checks
+from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.calling.shared_work import Work
+from groundup.course.grading.problems.first_kernels import ALONG
+from groundup.course.grading.problems.images_on_device import (
+    Images,
+    batch_mistakes,
+    grids,
+    images,
+    moved,
+    not_reached,
+    sampled,
+    table_of,
+)
+from groundup.course.grading.problems.streams import epochs, expected, in_order, orders_of, unsent
+
+GRID = Launch((1, 2), (4, 2))
+
+
+def looked_up(case: Images, table: np.ndarray, launch: Launch) -> np.ndarray:
+    """The batch as numbers of the table."""
+    return table.astype(np.float64)[case.pixels[case.batch]]
+
+
+def gather_table() -> list[Check]:
+    """24.1: x[r, c] = table[images[order[position + r], c]]."""
+    kernel = module("kernels.images").gather_table
+
+    def inputs(case: Images, table: np.ndarray) -> tuple[Any, ...]:
+        out = Out((case.rows, case.pixels.shape[1]))
+        return case.pixels, table, case.order, np.array([case.position], np.int64), out
+
+    def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
+        (rows, width), launch = size
+        return images(rng, rows, 1, 1, width), table_of(rng), launch
+
+    def of_batch(rng: np.random.Generator, rows: int, width: int) -> tuple[Any, ...]:
+        return inputs(images(rng, rows, 1, 1, width), table_of(rng))
+
+    nothing = np.zeros(3)
+    pixels = np.array([[0, 255, 2], [7, 1, 0], [255, 255, 3]], np.uint8)
+    by_hand = Images(pixels, (1, 3), np.array([2, 0, 1, 0], np.int32), 1, 2, nothing, nothing, nothing)
+    squares = np.arange(256, dtype=np.float32) ** 2
+    return kernel_checks(
+        Exercise(
+            call=lambda case, table, launch: launched(kernel, launch, *inputs(case, table)),
+            reference=looked_up,
+            show=lambda case, table, launch: f"gather_table{launch}, {case}",
+            hand=[
+                ((by_hand, squares, Launch((1, 1), (4, 2))), [[0, 65025, 4], [49, 1, 0]]),
+                ((replace(by_hand, position=0, rows=1), squares, Launch((1, 1), (1, 1))), [[65025, 65025, 9]]),
+            ],
+            arguments=arguments,
+            typical=((5, 7), GRID),
+            sizes=[(shape, launch) for shape in ((1, 1), (3, 70), (67, 5)) for launch in grids(*shape)],
+            dtype="float32",
+            mistakes=[
+                *not_reached(looked_up),
+                *batch_mistakes(looked_up),
+                Mistake(
+                    "a byte over 255 is right for some data sets only: the table has the number for each byte",
+                    lambda case, table, launch: case.pixels[case.batch] / 255,
+                ),
+                Mistake(
+                    "these are the bytes: the table has the number for each of them",
+                    lambda case, table, launch: case.pixels[case.batch].astype(np.float64),
+                ),
+                Mistake(
+                    "the table is asked for the column's number: it has a number for each byte",
+                    lambda case, table, launch: np.tile(table[: case.pixels.shape[1]], (case.rows, 1)),
+                ),
+                *races(),
+            ],
+            memory=watched(
+                kernel,
+                Launch((2, 3), (32, 2)),
+                lambda rng: of_batch(rng, 12, 128),
+                coalesced(0, ALONG),
+                coalesced(4, ALONG),
+                reads(0, 1, "each byte is needed once: one thread looks it up", per="launch"),
+                work=[Work(4, 4)],
+            ),
+            types=only_float32(kernel, GRID, lambda rng: of_batch(rng, 5, 3), remark=True),
+        )
+    )
+
+
+def _moving(function: str, turned: bool, hand: list[Any], mistakes: list[Mistake]) -> list[Check]:
+    """The checks of 24.2 and 24.3, by launches of gather_moved. turned: whether images are turned, or shifted only"""
+    kernel = module("kernels.images").gather_moved
+
+    def inputs(case: Images, table: np.ndarray, background: float) -> tuple[Any, ...]:
+        position, (height, width) = np.array([case.position], np.int64), map(np.int32, case.shape)
+        number, out = table.dtype.type(background), Out((case.rows, case.pixels.shape[1]))
+        return case.pixels, table, number, case.order, position, case.changes, height, width, out
+
+    def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
+        shape, launch = size
+        return images(rng, *shape, turned=turned), table_of(rng), 0.625, launch
+
+    def by_hand(pixels: list[list[int]], shape: tuple[int, int], angle: float, down: float, right: float) -> Images:
+        array = np.array(pixels, np.uint8)
+        each = (np.full(len(array), value) for value in (angle, down, right))
+        return Images(array, shape, np.arange(len(array), dtype=np.int32), 0, len(array), *each)
+
+    def in_batch(rng: np.random.Generator, *size: int) -> tuple[Any, ...]:
+        return inputs(images(rng, *size, turned=turned), table_of(rng), 0.5)
+
+    numbers = np.arange(256, dtype=np.float32)
+    return kernel_checks(
+        Exercise(
+            call=lambda case, table, background, launch: line_by_line(kernel, launch, *inputs(case, table, background)),
+            reference=lambda case, table, background, launch: moved(case, table, background),
+            show=lambda case, table, background, launch: f"{function}: gather_moved{launch}, {case}",
+            hand=[((by_hand(*case), numbers, -8.0, Launch((1, 1), (4, 2))), result) for case, result in hand],
+            arguments=arguments,
+            typical=((2, 2, 4, 3), GRID),
+            sizes=[
+                (shape, launch)
+                for shape in ((1, 1, 1, 1), (2, 1, 1, 5), (1, 3, 6, 2), (3, 1, 2, 7))
+                for launch in grids(shape[0], shape[1] * shape[2] * shape[3])[:2]
+            ],
+            dtype="float32",
+            terms=lambda case, table, background, launch: 32,
+            scale=lambda case, table, background, launch: np.abs(table).max() + abs(background),
+            mistakes=mistakes,
+            memory=followed(
+                kernel,
+                Launch((1, 2), (32, 2)),
+                lambda rng: in_batch(rng, 4, 1, 4, 8),
+                side_by_side=[8],
+                written_once=[8],
+                work=[Work(8, 1)],
+            ),
+        ),
+        special=ONLY_NAN,
+        sizes=[((2, 1, 3, 4), GRID)],
+    )
+
+
+def _read_from(change: Callable[..., Any], text: str) -> Mistake:
+    """The mistake that reads another place: change as for `moved`."""
+    return Mistake(text, lambda case, table, background, launch: moved(case, table, background, change))
+
+
+def between() -> list[Check]:
+    """24.2: between four pixels, and the background around the image."""
+
+    def other_shares(share: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]) -> Callable[..., Any]:
+        """With other shares of the lower and of the right pixels: share(along, across)."""
+
+        def wrong(case: Images, table: np.ndarray, background: float, launch: Launch) -> Any:
+            result = []
+            height, width = case.shape
+            for image in case.batch:
+                planes = table.astype(np.float64)[case.pixels[image]].reshape(-1, height, width)
+                row, column = np.mgrid[:height, :width] - case.changes[image][2:, None, None]
+                above, left = np.floor(row), np.floor(column)
+                along, across = share(row - above, column - left)
+                result.append(sampled(planes, above + along, left + across, background).reshape(-1))
+            return np.array(result)
+
+        return wrong
+
+    def edge_repeated(case: Images, table: np.ndarray, background: float, launch: Launch) -> Any:
+        def inside(row: np.ndarray, column: np.ndarray, *_: Any) -> tuple[np.ndarray, np.ndarray]:
+            down, right = _[4:]
+            return np.clip(row - down, 0, case.shape[0] - 1), np.clip(column - right, 0, case.shape[1] - 1)
+
+        return moved(case, table, background, inside)
+
+    return _moving(
+        "between",
+        False,
+        [
+            (([[10, 20, 30, 40]], (1, 4), 0.0, 0.0, 0.5), [[1, 15, 25, 35]]),
+            (([[10, 20, 30, 50]], (2, 2), 0.0, 0.25, 0.0), [[5.5, 13, 25, 42.5]]),
+            (([[8, 16, 24, 32]], (2, 2), 0.0, -0.5, -0.5), [[20, 8, 10, 2]]),
+            (([[100]], (1, 1), 0.0, 5.0, 0.0), [[-8]]),
+        ],
+        [
+            *(
+                Mistake(
+                    "the shares are exchanged: the nearer a pixel is, the more it counts",
+                    other_shares(shares),
+                )
+                for shares in (
+                    lambda along, across: (1 - along, 1 - across),
+                    lambda along, across: (along, 1 - across),
+                    lambda along, across: (1 - along, across),
+                )
+            ),
+            Mistake(
+                "along and across are exchanged: one is the share between rows, the other between columns",
+                other_shares(lambda along, across: (across, along)),
+            ),
+            Mistake(
+                "this is the nearest pixel: each of the four counts by its share",
+                other_shares(lambda along, across: (np.rint(along), np.rint(across))),
+            ),
+            Mistake(
+                "this is the pixel above and left of the place: each of the four counts by its share",
+                other_shares(lambda along, across: (0 * along, 0 * across)),
+            ),
+            Mistake(
+                "there is nothing between the rows: the two upper pixels give one number, the two lower ones another",
+                other_shares(lambda along, across: (0 * along, across)),
+            ),
+            Mistake(
+                "there is nothing between the columns: left and right give one number, above and below the next",
+                other_shares(lambda along, across: (along, 0 * across)),
+            ),
+            Mistake("the edge's pixels are repeated: around the image is the background", edge_repeated),
+        ],
+    )
+
+
+def gather_moved() -> list[Check]:
+    """24.3: each pixel asks where it was before the image was turned and shifted."""
+
+    def right(case: Images, table: np.ndarray, background: float, launch: Launch) -> np.ndarray:
+        return moved(case, table, background)
+
+    def turned(cos: Any, sin: Any, y: Any, z: Any) -> tuple[Any, Any]:
+        return cos * y + sin * z, cos * z - sin * y
+
+    def around(row: Any, column: Any, turn: Callable[[Any, Any], tuple[Any, Any]]) -> tuple[Any, Any]:
+        """A turn around the centre of the image that these places are of."""
+        middle_row, middle_column = (row.shape[0] - 1) / 2, (row.shape[1] - 1) / 2
+        y, z = turn(row - middle_row, column - middle_column)
+        return y + middle_row, z + middle_column
+
+    def by_row_of_batch(case: Images, *rest: Any) -> Any:
+        """With the changes of the batch's r-th image taken from line r."""
+        lines = np.zeros(len(case.order), int)
+        lines[case.batch] = np.arange(case.rows)
+        named = {name: getattr(case, name)[lines] for name in ("angles", "down", "right")}
+        return right(replace(case, **named), *rest)
+
+    def shifted_first(row: Any, column: Any, y: Any, z: Any, cos: Any, sin: Any, down: Any, to_right: Any) -> Any:
+        a, b = around(row, column, lambda y, z: turned(cos, sin, y, z))
+        return a - down, b - to_right
+
+    def forwards(row: Any, column: Any, y: Any, z: Any, cos: Any, sin: Any, down: Any, to_right: Any) -> Any:
+        return around(row, column, lambda y, z: turned(cos, -sin, y + down, z + to_right))
+
+    def around_corner(row: Any, column: Any, y: Any, z: Any, cos: Any, sin: Any, down: Any, to_right: Any) -> Any:
+        return turned(cos, sin, row - down, column - to_right)
+
+    return _moving(
+        "gather_moved",
+        True,
+        [
+            # A quarter turn, counter-clockwise: the right column comes to the top
+            (([[1, 2, 3, 4, 5, 6, 7, 8, 9]], (3, 3), np.pi / 2, 0.0, 0.0), [[3, 6, 9, 2, 5, 8, 1, 4, 7]]),
+            (([[1, 2, 3, 4, 5, 6]], (2, 3), 0.0, 1.0, -1.0), [[-8, -8, -8, 2, 3, -8]]),
+            (([[1, 2, 3, 4], [5, 6, 7, 8]], (2, 2), np.pi, 0.0, 1.0), [[-8, 4, -8, 2], [-8, 8, -8, 6]]),
+        ],
+        [
+            *not_reached(right),
+            *batch_mistakes(right),
+            Mistake(
+                "the changes of line r are taken for the batch's r-th image: each image has its own, by its number in "
+                "the data set",
+                by_row_of_batch,
+            ),
+            _read_from(
+                lambda row, column, y, z, cos, sin, down, right: around(
+                    row, column, lambda a, b: turned(cos, -sin, a - down, b - right)
+                ),
+                "it turns the wrong way: the place in the old image is (cos y + sin z, cos z - sin y) from its centre",
+            ),
+            _read_from(
+                lambda row, column, y, z, cos, sin, down, right: around(
+                    row, column, lambda a, b: turned(cos, sin, a + down, b + right)
+                ),
+                "it is shifted the wrong way: what moves down by `down` was `down` rows higher before",
+            ),
+            _read_from(forwards, "this says where a pixel goes: it is asked where the number at this place was before"),
+            _read_from(shifted_first, "shifted, and then turned: on the way back the shift comes off first"),
+            _read_from(around_corner, "it turns around the corner: y and z are distances from the image's centre"),
+            _read_from(
+                lambda row, column, y, z, cos, sin, down, right: around(
+                    row, column, lambda a, b: turned(cos, sin, a, b)
+                ),
+                "the shift is left out: changes has DOWN and RIGHT, too",
+            ),
+            _read_from(
+                lambda row, column, y, z, cos, sin, down, right: (row - down, column - right),
+                "nothing is turned: changes has the angle's COS and SIN",
+            ),
+        ],
+    )
+
+
+def _orders(function: str, hand: list[Any], mistakes: list[Mistake]) -> list[Check]:
+    """The checks of 24.4 and 24.5: a method of Orders."""
+    return checks_of(
+        Exercise(
+            call=epochs,
+            reference=expected,
+            show=lambda orders, streams, ahead: (
+                f"{function} in {len(orders)} epochs of {orders.shape[1]} samples, "
+                f"{'two streams' if streams else 'no stream'}, {'sent ahead' if ahead else 'sent at their beginning'}"
+            ),
+            hand=[((np.array(orders), True, ahead), expected(np.array(orders), True, ahead)) for orders, ahead in hand],
+            arguments=orders_of,
+            typical=(3, 7, True, True),
+            sizes=[(1, 1, True, False), (2, 5, False, True), (4, 33, True, False), (3, 6, False, False)],
+            mistakes=[
+                Mistake(
+                    "the kernels read an array into which nothing was copied: an order goes to 1 - self.current, and "
+                    "where its epoch begins, that becomes self.current",
+                    lambda orders, streams, ahead: unsent(orders.shape[1]),
+                    "epoch 1",
+                ),
+                *mistakes,
+            ],
+            memory=in_order(function),
+        )
+    )
+
+
+def prefetch() -> list[Check]:
+    """24.4: the next order is sent while kernels read this one."""
+
+    def next_one(number: int) -> Callable[..., Any]:
+        return lambda orders, streams, ahead: orders[number] if ahead and number < len(orders) else None
+
+    overwrites = (
+        "the next order goes into the array that this epoch's kernels still read: take that of 1 - self.current"
+    )
+    stays = "the kernels read the order before: was the new one put into self._pinned, and copied from there?"
+    return _orders(
+        "prefetch",
+        [([[2, 0, 1], [1, 2, 0]], True)],
+        [
+            *(Mistake(overwrites, next_one(number), f"epoch {number}, last steps") for number in (1, 2, 3)),
+            *(
+                Mistake(
+                    stays,
+                    lambda orders, streams, ahead, number=number: orders[number - 2] if number <= len(orders) else None,
+                    f"epoch {number}",
+                )
+                for number in (2, 3)
+            ),
+        ],
+    )
+
+
+def begin() -> list[Check]:
+    """24.5: an epoch begins when its order is there."""
+    swap = "the kernels read the order of the epoch before: self.current becomes 1 - self.current"
+    return _orders(
+        "begin",
+        [([[2, 0, 1], [1, 2, 0]], True), ([[1, 0, 2], [1, 0, 2], [2, 1, 0]], False)],
+        [
+            Mistake(
+                "an order that was sent ahead is in use once, and then nothing is sent ahead: self._ahead = None",
+                lambda orders, streams, ahead: unsent(orders.shape[1]) if len(orders) > 1 else None,
+                "epoch 2",
+            ),
+            *(
+                Mistake(
+                    swap,
+                    lambda orders, streams, ahead, number=number: orders[number - 2] if number <= len(orders) else None,
+                    f"epoch {number}",
+                )
+                for number in (2, 3)
+            ),
+        ],
+    )
+
+
+PLACE, TAKEN, SLOT = 0, 1, 2
+"""What the counters hold: the batch's position, the steps taken, and the line of the losses. kernels/fused.py"""
+
+
+def end_kept_step() -> list[Check]:
+    """24.6: what a replayed step leaves for the next one."""
+    kernel, fused = module("kernels.resident").end_kept_step, module("kernels.fused")
+    assert (fused.POSITION, fused.STEP, fused.SLOT) == (PLACE, TAKEN, SLOT)
+
+    def call(losses: np.ndarray, kept: np.ndarray, counters: np.ndarray, launch: Launch) -> dict[str, Any]:
+        results = launched(kernel, launch, losses, Both(kept), Both(counters))
+        return dict(zip(("row_losses", "counters"), results, strict=True))
+
+    def result(losses: np.ndarray, kept: np.ndarray, counters: np.ndarray, line: int) -> dict[str, Any]:
+        row_losses, after = kept.astype(np.float64), counters + np.array([losses.size, 1, 1])
+        row_losses[line, : losses.size] = losses
+        return {"row_losses": row_losses, "counters": after}
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, int, int, int]) -> tuple[Any, ...]:
+        rows, most, lines, line, threads = size
+        counters = np.array([rng.integers(0, 90), rng.integers(0, 90), line], np.int64)
+        return random(rng, rows), random(rng, lines, most), counters, Launch(1, threads)
+
+    def counted(text: str, *added: Any) -> Mistake:
+        return Mistake(
+            text,
+            lambda losses, kept, counters, launch: (
+                counters + np.array([each(losses, launch) if callable(each) else each for each in added])
+            ),
+            "counters",
+        )
+
+    def lines(text: str, change: Callable[..., Any]) -> Mistake:
+        return Mistake(
+            text,
+            lambda losses, kept, counters, launch: change(
+                losses, kept, int(counters[SLOT]), int(np.prod(launch.block))
+            ),
+            "row_losses",
+        )
+
+    def first_lap(losses: np.ndarray, kept: np.ndarray, line: int, threads: int) -> Any:
+        after = kept.astype(np.float64)
+        after[line, : min(threads, losses.size)] = losses[:threads]
+        return after
+
+    def other_line(change: int) -> Callable[..., Any]:
+        def wrong(losses: np.ndarray, kept: np.ndarray, line: int, threads: int) -> Any:
+            row = (line + change) * (change != 0)
+            after = kept.astype(np.float64)
+            if row >= len(after):
+                return None
+            after[row, : losses.size] = losses
+            return after
+
+        return wrong
+
+    def rows(losses: np.ndarray, launch: Launch) -> int:
+        return int(losses.size)
+
+    def threads_of(losses: np.ndarray, launch: Launch) -> int:
+        return int(np.prod(launch.block))
+
+    barrier = (
+        "thread 0 moves the counters on while others still read the slot: all have to read it first, and "
+        "cuda.syncthreads() lies between"
+    )
+    kept = as_float([[0.5, 0.5, 0.5], [7, 7, 7]])
+    return kernel_checks(
+        Exercise(
+            call=call,
+            reference=lambda losses, kept, counters, launch: result(losses, kept, counters, int(counters[SLOT])),
+            show=lambda losses, kept, counters, launch: (
+                f"end_kept_step{launch} of {losses.size} losses, counters {counters.tolist()}"
+            ),
+            hand=[
+                (
+                    (as_float([1, 2, 3]), kept, np.array([6, 40, 1], np.int64), Launch(1, 4)),
+                    {"row_losses": [[0.5, 0.5, 0.5], [1, 2, 3]], "counters": [9, 41, 2]},
+                ),
+                (
+                    (as_float([4, 5]), kept, np.array([0, 0, 0], np.int64), Launch(1, 2)),
+                    {"row_losses": [[4, 5, 0.5], [7, 7, 7]], "counters": [2, 1, 1]},
+                ),
+            ],
+            arguments=arguments,
+            typical=(7, 9, 4, 2, 4),
+            sizes=[(1, 1, 1, 0, 1), (33, 40, 3, 1, 8), (5, 5, 2, 1, 32), (64, 64, 2, 0, 16), (13, 16, 5, 4, 1)],
+            dtype="float32",
+            mistakes=[
+                lines("every step's losses go into line 0: the line is counters[SLOT]", other_line(0)),
+                lines("the losses go into the next step's line: read the slot before it is moved on", other_line(1)),
+                lines(
+                    "only the first losses are kept: where there are more rows than threads, a thread goes on by "
+                    "cuda.blockDim.x",
+                    first_lap,
+                ),
+                counted("the next batch begins as many places further as this one has rows, not 1", 1, 1, 1),
+                counted("the position is not moved on", 0, 1, 1),
+                counted("the slot is not moved on: the next step would write into the same line", rows, 1, 0),
+                counted("the step is not moved on", rows, 0, 1),
+                counted("the next batch begins after the rows, not after the threads", threads_of, 1, 1),
+                *races(),
+            ],
+            memory=watched(
+                kernel,
+                Launch(1, 64),
+                lambda rng: (random(rng, 128), Both(random(rng, 3, 128)), Both(np.array([3, 4, 1], np.int64))),
+                coalesced(cause="neighbouring threads keep neighbouring losses: row starts as cuda.threadIdx.x"),
+                race=barrier,
+                work=[Work(1, 2)],
+            ),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "24.1": gather_table,
+    "24.2": between,
+    "24.3": gather_moved,
+    "24.4": prefetch,
+    "24.5": begin,
+    "24.6": end_kept_step,
+}
