@@ -36,7 +36,10 @@ def _normal(rng: random.Random, deviation: float) -> float:
 
 
 def he_normal(rng: random.Random, fan_in: int, fan_out: int) -> float:
-    """One weight: normal, mean 0, variance 2 / fan_in."""
+    """One weight for a layer before a ReLU: normal, mean 0, variance 2 / fan_in, drawn with `_normal`.
+
+    fan_in, fan_out: how many inputs and outputs the layer has
+    """
     return _normal(rng, math.sqrt(2.0 / fan_in))
 
 

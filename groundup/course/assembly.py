@@ -13,6 +13,7 @@ stage 3 compile this C. All other files are the project's. Messages name lines a
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -285,16 +286,21 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, file, loader=loader)
 
 
-def use(assembly: Assembly, own_places: bool = False) -> None:
+def use(assembly: Assembly, own_places: bool = False, again: Collection[str] = ()) -> None:
     """From now on this process imports the assembled modules and builds stage 3 from the assembled C.
 
     own_places: whether Python's functions of the learner's name the learner's file and lines, for a debugger
-    Raises RuntimeError if one of the modules has been imported already: then it is the project's.
+    again: modules that may have been imported already, and whose functions other modules look up in them at each call:
+        they are loaded again
+    Raises RuntimeError if another one of the modules has been imported already: then it is the project's.
     """
     for name in assembly.modules:
-        if name in sys.modules:
+        if name in sys.modules and name not in again:
             raise RuntimeError(f"{name} was imported before the learner's could take its place")
     finder: Any = _Finder(assembly.modules, assembly.moved if own_places else None)
     sys.meta_path.insert(0, finder)
+    for name in assembly.modules:
+        if name in sys.modules:
+            importlib.reload(sys.modules[name])
     if assembly.csrc:
         os.environ[C_VARIABLE] = assembly.csrc

@@ -16,9 +16,17 @@ from shared.contract import Stage, stage_name
 
 FIRST_STEP = "op_by_op"
 
+IN_EVERY_TRAINING = (
+    "shared/initialize.py",
+    "shared/dropout.py",
+    "shared/training/early_stopping.py",
+    "shared/training/schedules.py",
+)
+"""Files with exercises that no stage has, and that the training of every stage calls."""
+
 
 def put_in_place(stage: str, folder: Path | None = None) -> tuple[list[Task], assembly.Assembly]:
-    """Have the learner's functions of a stage imported in place of the project's.
+    """Have the learner's functions of a stage, and those that every training calls, take the place of the project's.
 
     Returns their tasks, and the assembled files. stage: as `contract.stage_name` takes it
     folder: the learner's; None to look for it as other commands do
@@ -26,17 +34,18 @@ def put_in_place(stage: str, folder: Path | None = None) -> tuple[list[Task], as
     """
     name = stage_name(stage)
     workspace = locate(folder, course())
-    tasks = [task for task in course().tasks if task.stage == name]
+    tasks = [task for task in course().tasks if task.stage == name or task.file in IN_EVERY_TRAINING]
     own = [task for task in tasks if workspace.passed(task)]
     if not own:
         changed = [task.id for task in tasks if workspace.record.of(task.id).state == "passed"]
+        first = next(task.id for task in tasks if task.stage == name)
         again = f"; {', '.join(changed)} changed since they passed: groundup learn check grades them again"
         raise ValueError(
             f"no function of {name} in {workspace.folder} has passed yet{again if changed else ''}; "
-            f"its first task is {tasks[0].id}: groundup learn check {tasks[0].id}"
+            f"its first task is {first}: groundup learn check {first}"
         )
     assembled = assembly.assemble(workspace, own, workspace.built / "mine" / name, training=True)
-    assembly.use(assembled)
+    assembly.use(assembled, again=[file.removesuffix(".py").replace("/", ".") for file in IN_EVERY_TRAINING])
     return own, assembled
 
 

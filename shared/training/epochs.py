@@ -18,8 +18,8 @@ from shared.data.accepted_data import Split, square
 from shared.data.batches import BatchFeeder, batch_order
 from shared.dropout import step_masks
 from shared.plain_arrays import check_held
+from shared.training import schedules
 from shared.training.runs import Position
-from shared.training.schedules import learning_rate_at, learning_rates
 from shared.training.settings import TrainingSettings
 
 
@@ -62,7 +62,9 @@ class EpochRunner:
     def learning_rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0 since the training began."""
         settings = self.settings
-        return learning_rate_at(self.base_rate, settings.schedule, step, self.steps_per_epoch, settings.epochs)
+        return schedules.learning_rate_at(
+            self.base_rate, settings.schedule, step, self.steps_per_epoch, settings.epochs
+        )
 
     def steps_done(self, position: Position) -> int:
         """Number of optimizer steps since the training began."""
@@ -119,7 +121,9 @@ class EpochRunner:
             last = min(last, position.step - position.step % self.checkpoint_every + self.checkpoint_every)
         done = self.steps_done(position)
         settings, count = self.settings, last - position.step
-        rates = learning_rates(self.base_rate, settings.schedule, done, count, self.steps_per_epoch, settings.epochs)
+        rates = schedules.learning_rates(
+            self.base_rate, settings.schedule, done, count, self.steps_per_epoch, settings.epochs
+        )
 
         def meanwhile() -> None:
             """Send the order of the next epoch while the device works on the last steps of this one."""

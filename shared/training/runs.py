@@ -29,6 +29,7 @@ from shared.data.accepted_data import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
 from shared.machine.strict_json import is_count, is_number
+from shared.training import early_stopping
 from shared.training.checkpoints import (
     Checkpoint,
     CheckpointError,
@@ -105,17 +106,14 @@ class Position:
 
     def finish_epoch(self, record: EpochRecord, monitor: str) -> bool:
         """Move on to the next epoch. Returns whether the finished one is the best so far by this monitor."""
-        value = getattr(record, monitor)
-        higher_is_better = monitor.endswith("accuracy")
-        best = self.best_value
-        improved = best is None or (value > best if higher_is_better else value < best)
-        if improved:
-            self.best_value, self.best_epoch, self.epochs_since_best = value, record.epoch, 0
-        else:
-            self.epochs_since_best += 1
         self.records.append(record)
+        values = [getattr(each, monitor) for each in self.records]
+        self.best_epoch, self.epochs_since_best = early_stopping.best_epoch_and_wait(
+            values, monitor.endswith("accuracy")
+        )
+        self.best_value = values[self.best_epoch - 1]
         self.epoch, self.step, self.loss_sum, self.seconds = record.epoch, 0, 0.0, 0.0
-        return improved
+        return self.epochs_since_best == 0
 
 
 def remembered_settings(settings: TrainingSettings, data: Split) -> dict[str, Any]:
@@ -186,7 +184,7 @@ class Run:
         """
         checkpoint = load_checkpoint(self.last)
         self._compare(checkpoint)
-        position = _position(checkpoint)
+        position = _position(checkpoint, self.settings["monitor"])
         saved = own_arrays(self.stage, checkpoint, "parameters", checkpoint.parameters)
         saved += own_arrays(self.stage, checkpoint, "running", checkpoint.running_statistics)
         self.optimizer.load_state(optimizer_state(self.stage, checkpoint))
@@ -267,12 +265,16 @@ def _network_pairs(saved: Architecture, own: Architecture) -> Iterator[tuple[str
         yield (f"layer {i}", *texts)  # type: ignore[misc]
 
 
-def _position(checkpoint: Checkpoint) -> Position:
+def _position(checkpoint: Checkpoint, monitor: str) -> Position:
     """The position that the checkpoint holds. Raises CheckpointError if it holds something else in its place."""
     try:
-        return Position.from_json(checkpoint.about_run["position"])
+        position = Position.from_json(checkpoint.about_run["position"])
+        for record in position.records:
+            if getattr(record, monitor) is None:
+                raise ValueError(f"the record of epoch {record.epoch} has no {monitor}")
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{checkpoint.path} does not say how far its run has come ({error!r})") from error
+    return position
 
 
 def _checksum(data: Split) -> str:

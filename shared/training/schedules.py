@@ -53,11 +53,13 @@ class Schedule:
 
 
 def learning_rate_at(base: float, schedule: Schedule, step: int, steps_per_epoch: int, epochs: int) -> float:
-    """The learning rate of one optimizer step.
+    """The learning rate of one optimizer step, by the formulas at the top of the file.
 
     base: the highest rate of the schedule
+    schedule: its name, warmup_epochs, step_epochs and gamma; a gamma of None is that of DEFAULT_GAMMA
     step: number of optimizer steps taken before this one
-    epochs: length of the whole training, which the cosine schedule depends on
+    epochs: length of the whole training, which the cosine schedule depends on. Steps after its end have the rate of
+        the end, 0
     """
     warmup_steps = _warmup_steps(schedule, steps_per_epoch)
     if step < warmup_steps:

@@ -2,15 +2,15 @@
 
 GRADES, in a week's file, has the function that makes the checks of a task, by the task's id.
 
-week01_matrices_as_lists, week02_activations_and_losses, week03_backpropagation, week03_gradient_descent
-                                                            phase 1, on lists
-week04_vectorisation, week05_mnist                          phase 2, on NumPy arrays
+week01_matrices_as_lists, week02_activations_and_losses, week03_backpropagation, week03_gradient_descent,
+week03_first_weights                                        phase 1, on lists
+week04_vectorisation, week05_mnist, week05_overfitting      phase 2, on NumPy arrays
 week06_pointers_and_loops, week07_memory_and_caches, week08_ctypes, week08_micro_kernel
                                                             phase 3, in C
 week09_first_kernels, week10_coalescing, week11_tiled_product
                                                             phase 4, kernels
 week12_activation_kernels, week13_softmax_and_reductions, week14_backward_kernels, week15_optimizers_and_step,
-week16_fusing
+week15_schedules, week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside

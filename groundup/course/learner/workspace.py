@@ -22,7 +22,7 @@ from pathlib import Path
 
 from groundup.course.learner import record as record_file
 from groundup.course.learner.functions import FunctionMissing, Place, find, function_text, replaced, stub, stub_line
-from groundup.course.learner.migration import is_moved
+from groundup.course.learner.migration import ADDED, is_moved
 from groundup.course.learner.project_files import MOST_BYTES, program, solution_file, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.manifest import Course, Task
@@ -55,6 +55,11 @@ class Workspace:
         try:
             return _decoded(regular.read(path, MOST_BYTES))
         except FileNotFoundError:
+            if file in ADDED:
+                fix = "groundup learn start writes it, and touches no file that is there"
+                raise ValueError(
+                    f"{path} is not there: a folder of an earlier version does not have it; {fix}"
+                ) from None
             fix = "groundup learn start brings back files that are missing, and touches no other"
             raise ValueError(f"{path} is not there any more; {fix}") from None
         except OSError as error:  # a folder or a FIFO of this name, or a file that may not be read

@@ -231,4 +231,43 @@ MUTANTS = [
         "sizes",
         "the loss and all gradients without an optimizer of",
     ),
+    Mutant("15.4", "(step + 1) / warmup_steps", "step / warmup_steps", "values", "would change nothing"),
+    Mutant("15.4", "base * (step + 1) / warmup_steps", "base", "values", "the rate rises"),
+    Mutant("15.4", "t = step - warmup_steps", "t = step", "values", "subtract the warm-up"),
+    Mutant(
+        "15.4",
+        "epochs * steps_per_epoch - warmup_steps",
+        "epochs * steps_per_epoch",
+        "values",
+        "without those of the warm-up",
+    ),
+    Mutant(
+        "15.4",
+        "math.floor(t / (schedule.step_epochs * steps_per_epoch))",
+        "(t / (schedule.step_epochs * steps_per_epoch))",
+        "values",
+        "keeps its rate between two drops",
+    ),
+    Mutant("15.4", "math.floor(t / (schedule", "round(t / (schedule", "values", "half over"),
+    Mutant(
+        "15.4", "gamma ** (t / steps_per_epoch)", "gamma ** (t // steps_per_epoch)", "values", "a little at every step"
+    ),
+    Mutant("15.4", "gamma ** (t / steps_per_epoch)", "gamma ** t", "values", "divide t by steps_per_epoch"),
+    Mutant("15.4", " / 2.0", "", "values", "halve it"),
+    Mutant("15.4", "min(t, total)", "t", "values", "rises again"),
+    Mutant(
+        "15.4",
+        "DEFAULT_GAMMA[schedule.name] if schedule.gamma is None else schedule.gamma",
+        "schedule.gamma or 1.0",
+        "values",
+        "differs from schedule to schedule",
+    ),
+    Mutant(
+        "15.4",
+        "DEFAULT_GAMMA[schedule.name] if schedule.gamma is None else schedule.gamma",
+        "DEFAULT_GAMMA[schedule.name]",
+        "values",
+        "the schedule's own",
+    ),
+    Mutant("15.4", "max(1, epochs", "max(0, epochs", "values", "ZeroDivisionError"),
 ]

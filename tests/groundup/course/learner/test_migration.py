@@ -8,7 +8,7 @@ import pytest
 from groundup.cli import main
 from groundup.course.assembly import assemble
 from groundup.course.learner.learners_folder import locate
-from groundup.course.learner.migration import MOVED, OUTGROWN
+from groundup.course.learner.migration import ADDED, MOVED, OUTGROWN
 from groundup.course.learner.project_files import solution_file, stubbed
 from groundup.course.manifest import ROOT, course
 from tests.groundup.course.course_helpers import new_folder
@@ -100,3 +100,28 @@ def test_a_folder_of_today_is_told_nothing(tmp_path: Path, capsys: pytest.Captur
     new_folder(tmp_path / "course")
     assert capsys.readouterr().err == ""
     assert not (tmp_path / "course" / ".groundup").exists()
+
+
+def test_a_folder_from_before_a_task_came_works_and_is_told_how_to_get_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = new_folder(tmp_path / "course")
+    later = [task for task in course().tasks if task.file in ADDED]
+    assert sorted({task.file for task in later}) == sorted(ADDED)
+    for file in ADDED:
+        (learner.folder / file).unlink()
+    assert learn(learner.folder, "status", "--all") == 0
+    assert "not written yet" not in capsys.readouterr().out
+    assert learn(learner.folder, "check", "1.1") == 1
+    assert "not written yet; groundup learn hint 1.1 helps" in capsys.readouterr().out
+    for task in later:
+        assert learn(learner.folder, "check", task.id) == 2
+        assert "a folder of an earlier version does not have it; groundup learn start" in capsys.readouterr().err
+    learner.record.current = later[0].id
+    learner.save()
+    assert learn(learner.folder) == 0
+    assert learn(learner.folder, "start") == 0
+    capsys.readouterr()
+    for task in later:
+        assert learn(learner.folder, "check", task.id) == 1
+        assert f"not written yet; groundup learn hint {task.id} helps" in capsys.readouterr().out
