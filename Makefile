@@ -3,6 +3,7 @@
 # make test-wide    all further tests: every wrong answer of the course, long fuzz, browsers, every documented command
 # make lint    ruff and mypy
 # make book    the book, from docs/ into docs/_build/html
+# make book-pdf    the book as one PDF, docs/_build/groundup.pdf; it takes minutes, and needs Chromium
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs;
@@ -19,13 +20,17 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 # The tests start hundreds of Python processes, which load what the first of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: race book test test-wide test-fast test-sanitized lint clean
+.PHONY: race book book-pdf test test-wide test-fast test-sanitized lint clean
 
 race: $(VENV)/.installed
 	$(BIN)/groundup race
 
 book: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+book-pdf: book
+	$(INSTALL) '.[pdf]'
+	$(BIN)/python scripts/book_pdf.py
 
 # Two test processes on two cores (with three, each takes more processor time than is won): one BLAS thread each, or they
 # wait for one another. Each takes half of the tests, in order, so that tests which need the same compiled kernels meet
@@ -35,7 +40,7 @@ test: $(VENV)/.installed-dev
 
 # What make test leaves out (tests/wide.py). The browsers' tests need chromium, and are skipped without it.
 test-wide: $(VENV)/.installed-dev
-	$(INSTALL) '.[compiler,docs]'
+	$(INSTALL) '.[compiler,docs,pdf]'
 	GROUNDUP_EVERY_KERNEL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m wide
 
 test-fast: $(VENV)/.installed-dev

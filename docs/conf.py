@@ -36,7 +36,8 @@ author = "The groundup authors"
 copyright = "The groundup authors, MIT licence"
 version = release = __version__
 
-extensions = ["myst_nb", "api", "console", "glossary", "mathml", "notebooks", "sources", "studio", "turnable"]
+extensions = ["myst_nb", "api", "console", "dark_pictures", "glossary", "mathml", "notebooks", "sources", "studio"]
+extensions += ["turnable"]
 exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints"]
 
 # Notebooks are stored without outputs. The book runs them, and keeps what came out as long as their cells stay the

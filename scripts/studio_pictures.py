@@ -1,7 +1,8 @@
 """The pictures of the studio in the README and the book: `python scripts/studio_pictures.py`.
 
 Starts a studio in an empty folder, trains two small runs there, does the main action of four pages in an installed
-Chromium, and writes docs/figures/studio-PAGE.png. Needs the extra dev and a Chromium on the path.
+Chromium, and writes docs/figures/studio-PAGE.png and studio-PAGE-dark.png, in both colour schemes. Needs the extra dev
+and a Chromium on the path.
 """
 
 from __future__ import annotations
@@ -49,11 +50,14 @@ def main() -> None:
         for name, (height, action) in PAGES.items():
             size = {"width": 1280, "height": height}
             # The pages forbid eval, which Playwright waits with.
-            page = chromium.new_page(viewport=size, color_scheme="light", bypass_csp=True)
+            page = chromium.new_page(viewport=size, bypass_csp=True)
             page.goto(f"http://127.0.0.1:{listening.getsockname()[1]}/{name}?token={KEY}")
             action(page)
             page.mouse.move(0, 0)
-            page.screenshot(path=FOLDER / f"studio-{name}.png")
+            for scheme, end in (("light", ""), ("dark", "-dark")):
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(500)
+                page.screenshot(path=FOLDER / f"studio-{name}{end}.png")
             page.close()
         chromium.close()
         studio.ending.set()

@@ -26,6 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BEGINS = re.compile(r"\n(?=[\w*]+(?:, [\w*]+)*: |Raises |Returns )")
 """Before a line of a docstring that names arguments, errors or the result."""
 
+WIDTH = 88
+"""Of a signature in one line; a longer one has a line for each argument."""
+
+ARGUMENT = re.compile(r"(?:'[^']*'|\{[^{}]*\}|\([^()]*\)|\[(?:[^\[\]]|\[[^\[\]]*\])*\]|[^,])+")
+"""An argument of a signature: a comma between brackets or quotes does not end it."""
+
 
 class Api(SphinxDirective):
     """The directive. Its argument: modules, by their names."""
@@ -83,7 +89,13 @@ def _signatures(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
     """A function's line; a class's, and those of its public methods."""
     if isinstance(node, ast.FunctionDef):
         returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-        yield f"def {node.name}({ast.unparse(node.args)}){returns}"
+        line = f"def {node.name}({ast.unparse(node.args)}){returns}"
+        if len(line) <= WIDTH:
+            yield line
+        else:
+            yield f"def {node.name}("
+            yield from (f"    {argument.strip()}," for argument in ARGUMENT.findall(ast.unparse(node.args)))
+            yield f"){returns}"
         return
     bases = ", ".join(map(ast.unparse, node.bases))
     yield f"class {node.name}({bases}):" if bases else f"class {node.name}:"

@@ -21,8 +21,14 @@ LEFT_OVER = re.compile(r"<mi>(\\[A-Za-z]+)</mi>")
 """How latex2mathml leaves a command that it does not know."""
 
 
-FUNCTION = re.compile(r"(</m(?:i|n|sub|sup)>)(<mi>(?:log|exp|tanh|max|min)</mi>)(?=<m[in(])")
-"""The name of a function between two others, as in n log n: it needs space on both sides."""
+NAME = "<mi>(?:log|exp|tanh)</mi>"
+BEFORE = re.compile(rf"(</m(?:i|n|sub|sup|frac)>)(?={NAME})")
+AFTER = re.compile(rf"({NAME})(?=<m(?!o))")
+"""Where the name of a function needs space, as in n log n: from a factor before it, and from an argument without
+brackets."""
+
+MATRIX = re.compile(r"<mo>&#x000(?:28|5B|7C);</mo><mtable>.*?</mtable><mo>&#x000(?:29|5D|7C);</mo>")
+"""A matrix with its brackets. They grow with all that stands in their row, so they need a row of their own."""
 
 
 def mathml(tex: str, display: str, place: Any = None) -> str:
@@ -32,7 +38,8 @@ def mathml(tex: str, display: str, place: Any = None) -> str:
     except Exception as error:  # its errors have no common base; whatever it is, the reader must not get half a formula
         LOGGER.warning("latex2mathml cannot read %r: %s", tex, error or type(error).__name__, location=place)
         return f"<code>{html.escape(tex)}</code>"
-    drawn = FUNCTION.sub(r'\1<mspace width="0.1667em"/>\2<mspace width="0.1667em"/>', drawn)
+    drawn = AFTER.sub(r'\1<mspace width="0.1667em"/>', BEFORE.sub(r'\1<mspace width="0.1667em"/>', drawn))
+    drawn = MATRIX.sub(r"<mrow>\g<0></mrow>", drawn)
     for unknown in LEFT_OVER.findall(drawn):
         LOGGER.warning("latex2mathml does not know %s in %r", unknown, tex, location=place)
     return str(drawn)

@@ -1,5 +1,10 @@
-/* A button that copies a block of code without its prompts, and figures in the colours of the page's switch. */
+/* A button that copies a block of code without its prompts; the length of its longest line, for paper; short words of
+   code, which stay whole. */
 document.addEventListener("DOMContentLoaded", () => {
+  for (const word of document.querySelectorAll("code .pre"))
+    word.classList.toggle("short", word.textContent.length <= 24);
+  for (const code of document.querySelectorAll("div.highlight pre"))
+    code.style.setProperty("--longest", Math.max(...code.textContent.split("\n").map((line) => line.length)));
   for (const block of document.querySelectorAll("div.highlight:not(.source)")) {
     const button = document.createElement("button");
     button.className = "copy";

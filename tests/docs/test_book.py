@@ -8,12 +8,15 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -59,10 +62,16 @@ for (const page of PAGES) {
     if (colour.length < 4 || colour[3] > 0.99) return colour; } return [255, 255, 255]; };
   const contrast = each => { const [a, b] = [numbers(view.getComputedStyle(each).color), ground(each)].map(light);
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); };
-  const faint = [...inside.querySelectorAll("article *")].filter(each => each.offsetParent && !each.closest("svg, math")
-    && [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim()) && contrast(each) < 4.5);
+  const faint = [];
+  for (const theme of ["light", "dark"]) {
+    inside.body.dataset.theme = theme;
+    for (const each of inside.querySelectorAll("article *"))
+      if (each.offsetParent && !each.closest("svg, math") && contrast(each) < 4.5
+        && [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim()))
+        faint.push(`${theme}, ${contrast(each).toFixed(1)}, ${each.className}: ${each.textContent.slice(0, 40)}`);
+  }
   found[page] = {
-    faint: faint.map(each => `${each.className}: ${each.textContent.slice(0, 40)}`),
+    faint,
     width: view.innerWidth, wide: Math.max(...["html", "body", ".content"]
       .map(each => inside.querySelector(each)).filter(each => each).map(each => each.scrollWidth)),
     outside: [...inside.querySelectorAll("article *")]
@@ -78,12 +87,13 @@ document.title = JSON.stringify(found);
 @dataclass
 class Page(HTMLParser):
     """What the tests ask of a page. ids: to link to; links: <a href>; fetched: (tag, address) that a browser loads;
-    images, frames: (address, what it says in words or None)."""
+    images, frames: (address, what it says in words or None); schemes: image -> its classes."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
     fetched: list[tuple[str, str]] = field(default_factory=list)
     images: list[tuple[str, str | None]] = field(default_factory=list)
+    schemes: dict[str, str] = field(default_factory=dict)
     frames: list[tuple[str, str | None]] = field(default_factory=list)
     styles: str = ""
 
@@ -103,6 +113,7 @@ class Page(HTMLParser):
                 self.fetched.append((tag, str(named[name])))
         if tag == "img":
             self.images.append((named.get("src") or "", named.get("alt")))
+            self.schemes[named.get("src") or ""] = named.get("class") or ""
         if tag == "iframe":
             self.frames.append((named.get("src") or "", named.get("title")))
 
@@ -192,6 +203,24 @@ def test_every_picture_says_in_words_what_it_shows(book: Path, pages: dict[Path,
         assert Path(address).name not in str(words), f"{path.relative_to(book)}: {address} is described by its name"
 
 
+def test_every_picture_fits_both_colour_schemes(book: Path, pages: dict[Path, Page]) -> None:
+    """An SVG has both in it, or a dark ground of its own; a PNG has a twin. A notebook's plots stand on a card."""
+    checked = 0
+    for path, page in pages.items():
+        for address, classes in page.schemes.items():
+            picture = (path.parent / unquote(address)).resolve()
+            if picture.suffix == ".svg":
+                text = picture.read_text(encoding="utf-8")
+                assert "prefers-color-scheme:dark" in text or 'class="ground"' in text, picture.name
+            elif path.parent.name != "notebooks":
+                twin = "-dark" in picture.name
+                assert classes.split()[-1] == ("only-dark" if twin else "only-light"), picture.name
+                other = address.replace("-dark", "") if twin else address.replace(".png", "-dark.png")
+                assert other in page.schemes, f"{picture.name} stands alone"
+                checked += twin
+    assert checked == 4
+
+
 WITH_STUDIO = {
     **{week: [r"playground-[0-9a-f]{8}\.html"] for week in (2, 3, 4)},  # with settings
     5: [r"digits\.html"],
@@ -262,6 +291,22 @@ def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
     assert not re.search(r"\\(frac|begin|sum|quad|top)", re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL))
 
 
+def test_a_matrixs_brackets_are_as_high_as_the_matrix_and_a_functions_name_stands_apart() -> None:
+    sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+    try:
+        from mathml import mathml
+    finally:
+        sys.path.pop(0)
+    both = mathml(r"\begin{pmatrix} 1 \\ 2 \end{pmatrix} \begin{pmatrix} 3 & 4 \end{pmatrix}", "block")
+    assert re.findall(r"<mrow><mo>&#x00028;</mo><mtable>.*?</mtable><mo>&#x00029;</mo></mrow>", both) == (
+        re.findall(r"<mrow><mo>&#x00028;</mo>.*?</mrow>", both)
+    )
+    space = '<mspace width="0.1667em"/>'
+    assert f"<mi>n</mi>{space}<mi>log</mi>{space}<mi>n</mi>" in mathml(r"n \log n", "inline")
+    assert f"</mo><mi>log</mi>{space}<msub>" in mathml(r"-\log p_y", "inline")
+    assert "<mi>log</mi><mo" in mathml(r"\log(1 + x)", "inline")
+
+
 @wide
 @browser
 def test_on_a_phone_no_page_is_too_wide_and_all_text_can_be_read(
@@ -289,3 +334,39 @@ def test_on_a_phone_no_page_is_too_wide_and_all_text_can_be_read(
         assert seen["wide"] <= PHONE, f"{name} is {seen['wide']} pixels wide"
         assert (name, seen["faint"][:3]) == (name, []), "its contrast is below 4.5 to 1"
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+
+
+@wide
+@browser
+def test_the_pdf_has_every_page_and_every_line_of_code_in_full(book: Path) -> None:
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed (extra pdf)")
+    path = runpy.run_path(str(ROOT / "scripts" / "book_pdf.py"))["main"](book)
+    pdf = pypdf.PdfReader(path)
+    text = ["".join(page.extract_text().split()) for page in pdf.pages]
+    starts: dict[str, list[int]] = {}
+    for bookmark in leaves(pdf.outline):
+        starts.setdefault(str(bookmark.title), []).append(pdf.get_destination_page_number(bookmark))
+    assert f"groundup{starts['groundup'][0] + 1}" in text[0], "the table of contents has numbers"
+    everything = "".join(text)
+    for page in (ROOT / "docs").rglob("*.md"):
+        source = page.read_text(encoding="utf-8")
+        if "_build" in page.parts:
+            continue
+        title = re.sub(r"[`*]", "", source.split("\n", 1)[0].removeprefix("# ")).replace("'", "’")
+        assert any("".join(title.split()) in text[number] for number in starts[title]), f"{page.name} is missing"
+        for block in re.findall(r"^```(?:python|c|console)\n(.*?)^```", source, re.DOTALL | re.MULTILINE):
+            for line in block.splitlines():
+                assert "".join(line.split()) in everything, f"{page.name}: {line}"
+    for page in pdf.pages:
+        assert [float(side) for side in page.mediabox] == pytest.approx([0, 0, 595, 842], abs=1.5)
+        for link in (each.get_object() for each in page.get("/Annots", ())):
+            assert "/Dest" in link or not str(link["/A"]["/URI"]).startswith("file:"), link
+
+
+def leaves(outline: Any) -> Iterator[Any]:
+    """The bookmarks, those of the parts and of what is in them, in their order."""
+    for entry in outline:
+        if isinstance(entry, list):
+            yield from leaves(entry)
+        else:
+            yield entry

@@ -19,6 +19,7 @@ import pytest
 
 from shared import contract
 from shared.architectures import NAMED, fashion_cnn, lenet5, residual_cnn
+from shared.checks import winograd
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "guides" / name for name in ("convolution.md", "convolution-ladder.md")]
@@ -191,3 +192,18 @@ def test_the_record_of_kernel_sizes_says_what_the_guide_says(figures: Any) -> No
         assert told == [f"{drawn.ratios(case)[int(size)]:.2f}" for case in record["cases"].values()]
     for case in record["cases"].values():
         assert max(row["difference"] for row in case["sizes"]) < 1e-6
+
+
+def test_the_turnable_figure_of_winograd_has_the_matrices_of_the_page() -> None:
+    figure = (ROOT / "docs" / "turnable" / "winograd.html").read_text(encoding="utf-8")
+    of_pixels, of_outputs = (
+        {int(side): json.loads(rows) for side, rows in re.findall(r"^ +(\d): (\[\[.*\]\]),$", part, re.MULTILINE)}
+        for part in re.findall(r"const (?:pixels|outputs) = \{(.*?)\};", figure, re.DOTALL)
+    )
+    assert set(of_pixels) == set(of_outputs) == {1, 2, 4}
+    assert of_pixels[1] == np.eye(3).tolist()
+    assert of_outputs[1] == [[1, 1, 1]]
+    for side in winograd.POINTS:
+        at, _, bt = winograd.matrices(side)
+        assert of_outputs[side] == at
+        assert of_pixels[side] == bt
