@@ -30,6 +30,9 @@ RUNTIME = "onnxruntime"
 MOST_IMAGES, MOST_WORK = 100, 10**10
 """Images that are compared, and multiply-adds of all of them together."""
 
+MEASURED = 4
+"""Images on which the noise is measured, seven times, and which count for the others: all are of one data set."""
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -69,7 +72,7 @@ def runtime_answers(content: bytes, x: np.ndarray) -> np.ndarray:
 
 
 def how_many(architecture: Architecture) -> int:
-    """How many images are compared: fewer of a large network, which is computed seven times."""
+    """How many images are compared: fewer, if the network is large."""
     return int(np.clip(MOST_WORK // max(1, architecture.multiply_adds), 1, MOST_IMAGES))
 
 
@@ -90,9 +93,10 @@ def compare_answers(
     stage, shape = load_stage("numpy"), (len(pixels), *architecture.input_shape)
     pair = Pair(stage, stage, "float32")
     own = [[np.asarray(array, np.float64) for array in arrays] for arrays in (parameters, running_statistics)]
-    batch = learned.astype(np.float64).reshape(shape), np.zeros(len(pixels), np.int64)
-    problem = Problem("export", architecture, "softmax_cross_entropy", own[0], own[1], [batch], [])
-    expected = pair.from_reference(Sides(pair, problem).theirs.forward(pair.to_reference(batch[0])))
+    x, labels = learned.astype(np.float64).reshape(shape), np.zeros(MEASURED, np.int64)
+    measured = x[:MEASURED], labels[: len(x)]  # of the loss nothing is used, but a step has one
+    problem = Problem("export", architecture, "softmax_cross_entropy", own[0], own[1], [measured], [])
+    expected = pair.from_reference(Sides(pair, problem).theirs.forward(pair.to_reference(x)))
     got = runtime_answers(content, pixels.astype(np.float32).reshape(shape))
     noise = noise_of(pair, problem, masks=False, training=False)[f"outputs {len(architecture.layers)}"]
     worst = compare("logits of ONNX Runtime", got, expected, "float32", 1, scale=noise / C)
