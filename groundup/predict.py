@@ -54,7 +54,7 @@ def predict(run: Path, pictures: Sequence[Path], top: int, inverted: bool | None
 
 
 def _are_probabilities(checkpoint: Checkpoint) -> bool:
-    """Softmax of the scores are probabilities if the network learned by them; by any other loss it ranks the classes."""
+    """Softmax of the scores are probabilities if the network learned by them; else they rank the classes."""
     return checkpoint.loss == "softmax_cross_entropy"
 
 

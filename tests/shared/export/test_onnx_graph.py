@@ -118,10 +118,7 @@ def test_the_random_architectures_have_every_layer_and_setting() -> None:
                     (n - s) % t for n, s, t in zip(shape[1:], size, stride, strict=True)
                 )
                 cases[f"{type(layer).__name__} with overlap"] += any(map(gt, size, stride))
-    kinds = [
-        kind.__name__ for kind in (Conv, MaxPool, AveragePool, BatchNorm, Activate, Flatten, Dense, Dropout, Residual)
-    ]
-    expected = {*kinds, *ACTIVATIONS, "input of 1 axes", "input of 3 axes", "a block in a block", "uneven padding"}
+    expected = {*KINDS, *ACTIVATIONS, "input of 1 axes", "input of 3 axes", "a block in a block", "uneven padding"}
     expected |= {"uneven stride", "more padding than window", "normalisation of 1 axes", "normalisation of 3 axes"}
     expected |= {f"{kind} with {what}" for kind in ("MaxPool", "AveragePool") for what in ("a rest", "overlap")}
     assert {case for case, count in cases.items() if count >= 5} == expected
