@@ -17,6 +17,8 @@ profiling         what `groundup profile` measures, and the run
 look, inside, inside_layers
                   a look inside a trained network; what it has learned
 grad_cam          which places of an image speak for a class
+predict           a trained network's answer to pictures
+export            a trained network as a file of ONNX
 trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it

@@ -22,7 +22,10 @@ from typing import Any, NoReturn
 NEEDED = ("numpy", "numba", "matplotlib", "rich", "pooch", "safetensors")
 """What groundup depends on besides Typer. Looked for at the start: otherwise a command would fail after long work."""
 
-COMMANDS = ("race", "train", "look", "check", "profile", "charts", "doctor", "run", "lens", "studio", "bench", "learn")
+COMMANDS = (
+    *("race", "train", "look", "predict", "export", "check", "profile", "charts", "doctor", "run", "lens", "studio"),
+    *("bench", "learn"),
+)
 """In the order of the help. Each is a file of groundup/commands, with a function of the same name or a group, `app`."""
 
 try:

@@ -16,7 +16,7 @@ import numpy as np
 
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
-from groundup.trained import as_learned, beliefs, load_data, open_checkpoint
+from groundup.trained import as_learned, beliefs, how_long, load_data, open_checkpoint
 from shared.charts.figures.activation_maps import LayerMaps
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, charts, confused, save_all
@@ -27,7 +27,6 @@ from shared.data.datasets import Dataset, Split
 from shared.layers import Shape
 from shared.machine.atomic import write_atomically
 from shared.machine.results import results_folder
-from shared.machine.strict_json import is_count
 from shared.markup import tag
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, build_network
@@ -106,7 +105,7 @@ def findings(
     return Findings(
         network=stack.title,
         loss=checkpoint.loss,
-        trained=f"{_how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
+        trained=f"{how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
         dataset=data.name,
         names=form.names,
         unit_images=inside.first_layer_images(parameters[0], form.shape),
@@ -144,7 +143,7 @@ def _layered_findings(
     return Findings(
         network=TITLES.get(model) or plural(len(architecture.layers), "layer"),
         loss=checkpoint.loss,
-        trained=f"{_how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
+        trained=f"{how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
         dataset=data.name,
         names=form.names,
         unit_images=filter_images(weights) if convolves else inside.first_layer_images(weights, form.shape),
@@ -196,17 +195,6 @@ def _records(path: Path) -> list[EpochRecord]:
         return read_metrics(path)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged: it does not hold one epoch a line ({error})") from error
-
-
-def _how_long(checkpoint: Checkpoint) -> str:
-    """How long the network was trained: '10 epochs', '2 epochs and 31 steps', 'no epoch'."""
-    if "record" in checkpoint.about_run:
-        epochs, steps = checkpoint.about_run["record"].get("epoch", 0), 0
-    else:
-        position = checkpoint.about_run.get("position", {})  # a Python program's own checkpoint may not say it
-        epochs, steps = (n if is_count(n := position.get(each)) else 0 for each in ("epoch", "step"))
-    parts = [plural(number, unit) for number, unit in ((epochs, "epoch"), (steps, "step")) if number]
-    return " and ".join(parts) or "no epoch"
 
 
 def _document(checkpoint: Checkpoint, facts: Findings, loss: float, folder: Path, files: list[Path]) -> dict[str, Any]:

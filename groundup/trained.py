@@ -5,6 +5,7 @@ settings_of        what it was trained with; it names the data set
 load_data          the data set, checked against the network
 as_learned         the images as the network saw them
 beliefs            the network's probabilities for every class
+how_long, in_words how long it was trained; the same, with its layers, data and stage
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
-from groundup.run_notes import check_same_form, check_size, data_notes
-from shared.contract import load_stage
+from groundup.run_notes import check_same_form, check_size, data_notes, title_of
+from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import Dataset, Form, load_dataset
 from shared.data.normalisation import Normalisation
+from shared.machine.strict_json import is_count
+from shared.numbers import plural
 from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
 from shared.training.runs import LAST
 
@@ -80,6 +83,26 @@ def as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:
     """The data set as the network learned from it: normalised, if the run did that."""
     normalisation = Normalisation.from_notes(settings_of(checkpoint))
     return data if normalisation is None else normalisation.dataset(data)
+
+
+def how_long(checkpoint: Checkpoint) -> str:
+    """How long the network was trained: '10 epochs', '2 epochs and 31 steps', 'no epoch'."""
+    if "record" in checkpoint.about_run:
+        epochs, steps = checkpoint.about_run["record"].get("epoch", 0), 0
+    else:
+        position = checkpoint.about_run.get("position", {})  # a Python program's own checkpoint may not say it
+        epochs, steps = (n if is_count(n := position.get(each)) else 0 for each in ("epoch", "step"))
+    parts = [plural(number, unit) for number, unit in ((epochs, "epoch"), (steps, "step")) if number]
+    return " and ".join(parts) or "no epoch"
+
+
+def in_words(checkpoint: Checkpoint) -> str:
+    """'784-128-10 relu, 10 epochs of mnist-subset by stage 3: C', after `settings_of` has checked its notes."""
+    notes, stack = settings_of(checkpoint), checkpoint.architecture.as_mlp()
+    model = notes.get("model")
+    layers = model if isinstance(model, str) else plural(len(checkpoint.architecture.layers), "layer")
+    trained = f"{how_long(checkpoint)} of {title_of(notes['dataset'])} by {STAGE_TITLES[checkpoint.stage]}"
+    return f"{stack.title if stack else layers}, {trained}"
 
 
 def beliefs(

@@ -22,6 +22,7 @@ machine/       facts of this machine, its files and processes
 bench/         how fast is everything
 profile/       where the time of a training step goes
 charts/        the figures
+export/        a trained network as a file that others can open
 """
 
 PROJECT = "groundup"

@@ -3,6 +3,8 @@
 race, race_summary         the main job, and its summary on the terminal
 train, train_options       train one stage; the options that are settings of its run
 look                       see inside a trained network
+predict                    what a trained network sees in a picture
+export                     a trained network as an ONNX file
 check                      agreement of the stages, gradients, compiled kernels
 bench, bench_compare       measure; compare two results
 profile                    where the time of a training step goes

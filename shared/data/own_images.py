@@ -95,11 +95,11 @@ def _dataset(name: str, train: Part, test: Part, classes: Sequence[str], wanted:
             f"{name}: the training images have {sizes[0]} pixels, but the test images {sizes[1]}; all images need one "
             f"size: --resize {sizes[0]} makes it"
         )
-    form = Form(shapes[0], tuple(classes), _on_white(splits[0].x.reshape(-1, *shapes[0])))
+    form = Form(shapes[0], tuple(classes), on_white(splits[0].x.reshape(-1, *shapes[0])))
     return Dataset(name, splits[0], splits[1], len(classes), form)
 
 
-def _on_white(images: np.ndarray) -> bool:
+def on_white(images: np.ndarray) -> bool:
     """Whether the border of the images (n, channels, height, width), where there is paper, is light: above 1/2."""
     border = np.ones(images.shape[2:], bool)
     border[1:-1, 1:-1] = False

@@ -28,6 +28,9 @@ from shared.terminal import TextConsole
 KINDS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP", ".webp": "WEBP"}
 """The endings of pictures, and Pillow's names of what they must be."""
 
+ORIENTATION = 274
+"""The number of the EXIF field that says how the camera was held; 1: upright."""
+
 MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")
 """Pillow's names of what has at most 8 bits for each number of a pixel."""
 
@@ -44,6 +47,15 @@ Part = tuple[np.ndarray, np.ndarray]
 
 Picture = tuple[Path, int]
 """The file of a picture, and its label."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """A picture before it was made what is wanted: (height, width) upright, whether it lay, whether it has colours."""
+
+    size: tuple[int, int]
+    lay: bool
+    coloured: bool
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,16 @@ def read(place: Path, wanted: Wanted) -> tuple[Part, Part, list[str]]:
         raise DataError(f"{place}: there are no {absent[0]}; found {len(train)} to train and {len(test)} to test")
     first = train[0][0]
     return _decoded(train, first, wanted), _decoded(test, first, wanted), names
+
+
+def read_one(path: Path, wanted: Wanted) -> tuple[np.ndarray, Original]:
+    """One picture, uint8 (height, width, channels), and what it was before. Raises DataError."""
+    if not path.exists():
+        raise DataError(f"there is no picture {path}")
+    if path.suffix.lower() not in KINDS:
+        raise DataError(f"{path}: expected a picture that ends in {', '.join(KINDS)}")
+    pixels, original = _upright(path, wanted.colour)
+    return resized(pixels[np.newaxis], wanted.size)[0], original
 
 
 def check_amount(name: str, count: int, shape: Shape) -> None:
@@ -139,27 +161,36 @@ def _decoded(pictures: Sequence[Picture], first: Path, wanted: Wanted) -> Part:
 
 def _picture(path: Path, first: Path, size: tuple[int, int] | None, wanted: Wanted) -> np.ndarray:
     """One picture, uint8 (height, width, channels). size: None for its own"""
+    picture, original = _upright(path, wanted.colour)
+    if size is not None and original.size != size and wanted.size is None:
+        raise DataError(
+            f"{path} has {original.size[0]} by {original.size[1]} pixels, but {first} has {size[0]} by {size[1]}; all "
+            f"images need one size: --resize {times(size)} makes it"
+        )
+    return resized(picture[np.newaxis], size)[0]
+
+
+def _upright(path: Path, colour: bool) -> tuple[np.ndarray, Original]:
+    """One picture as the camera was held, uint8 (height, width, 3 or 1)."""
     picture: Any = _opened(path)
     from PIL import ImageOps  # after the sentence about a missing Pillow
 
     try:
-        picture = ImageOps.exif_transpose(picture)  # as the camera was held
+        lay = picture.getexif().get(ORIENTATION, 1) != 1
+        picture = ImageOps.exif_transpose(picture)
+        coloured = picture.mode not in ("1", "L", "LA")
         if picture.mode in ("LA", "PA", "RGBA") or "transparency" in picture.info:
             picture = picture.convert("RGBA")
             transparent = picture.getextrema()[3][0] < 255
         else:
             transparent = False
-        picture = picture.convert("RGB" if wanted.colour else "L")
+        picture = picture.convert("RGB" if colour else "L")
     except (OSError, SyntaxError, ValueError) as error:
         raise DataError(f"{path}: the picture is damaged ({error})") from error
     if transparent:
         raise DataError(f"{path}: expected a picture without transparent places; lay it on a background first")
-    if size is not None and picture.size[::-1] != size and wanted.size is None:
-        raise DataError(
-            f"{path} has {picture.height} by {picture.width} pixels, but {first} has {size[0]} by {size[1]}; all "
-            f"images need one size: --resize {times(size)} makes it"
-        )
-    return resized(np.asarray(picture).reshape(1, picture.height, picture.width, -1), size)[0]
+    size = picture.height, picture.width
+    return np.asarray(picture).reshape(*size, -1), Original(size, lay, coloured)
 
 
 def _opened(path: Path) -> Any:

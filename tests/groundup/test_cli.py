@@ -231,7 +231,7 @@ LIGHT = ["look", "doctor", "run", "lens", "studio", "learn"]
     [
         (["--version"], {"numpy", "rich"}),
         (LIGHT, {"numpy", "numba", "matplotlib", "starlette", "groundup.commands.bench"}),
-        (list(cli.COMMANDS), {"numba", "matplotlib", "starlette"}),
+        (list(cli.COMMANDS), {"numba", "matplotlib", "starlette", "onnx", "onnxruntime", "shared.export"}),
     ],
     ids=["version", "light", "all"],
 )

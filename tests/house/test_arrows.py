@@ -11,7 +11,7 @@ BENCH = tuple(
     f"shared.bench.{folder}" for folder in ("peers", "measuring", "records", "kinds", "on_gpu", "emulator", "running")
 )
 """The harness's folders in the order of their arrows."""
-SHARED = (*UNDER_BENCH, "shared.bench", *BENCH, "shared.profile", "shared.charts")
+SHARED = (*UNDER_BENCH, "shared.bench", *BENCH, "shared.profile", "shared.charts", "shared.export")
 TOOLS = (
     "groundup",
     "groundup.doctor",
@@ -33,11 +33,12 @@ MAY_IMPORT = {
     "shared.data": ("shared", "shared.machine"),
     "shared.training": ("shared", "shared.machine", "shared.data"),
     "shared.checks": ("shared", "shared.machine"),
+    "shared.export": UNDER_BENCH,
     "shared.bench": UNDER_BENCH,
     **{room: (*UNDER_BENCH, *BENCH[: BENCH.index(room)]) for room in BENCH},
     "shared.bench.emulator": (*UNDER_BENCH, *BENCH[: BENCH.index("shared.bench.emulator")], "cuda_emulator"),
-    "shared.profile": SHARED[:-2],
-    "shared.charts": SHARED[:-1],
+    "shared.profile": SHARED[: SHARED.index("shared.profile")],
+    "shared.charts": SHARED[: SHARED.index("shared.charts")],
     **dict.fromkeys(FLOORS, ("shared", "shared.machine")),
     "stage4_numba_cuda": ("shared", "shared.machine", "stage4_numba_cuda.backend"),
     # The one file of stage 4 that knows of the emulator, and the doors for `python -m STAGE.train`.

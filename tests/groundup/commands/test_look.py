@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from groundup import look as looking
+from groundup import trained
 from groundup.commands import look as command
 from groundup.train import DEFAULTS
 from shared import contract
@@ -148,7 +149,7 @@ def test_a_checkpoint_can_be_named_itself(
 )
 def test_an_interrupted_run_says_how_far_it_came(runs: Path, position: dict[str, int], text: str) -> None:
     checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
-    assert looking._how_long(replace(checkpoint, about_run={"position": position})) == text
+    assert trained.how_long(replace(checkpoint, about_run={"position": position})) == text
 
 
 @pytest.mark.parametrize("name", ["lenet5", "residual_cnn"])
