@@ -40,6 +40,8 @@ def test_winograds_transforms_are_a_correlation_exactly(outputs: int) -> None:
     ]
     got = [sum(a * b for a, b in zip(row, products, strict=True)) for row in at]
     assert got == [sum(d[i + k] * weights[k] for k in range(3)) for i in range(outputs)]
+    if outputs == 2:
+        assert winograd.two_outputs(d, weights) == got
 
 
 def test_the_header_is_what_the_script_writes(tmp_path: Path) -> None:

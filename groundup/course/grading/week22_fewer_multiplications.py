@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.exercise_checks import checks_of
 from groundup.course.checks.mistakes import Mistake
@@ -73,7 +73,13 @@ def two_outputs() -> list[Check]:
     function = winograd.two_outputs
 
     def call(d: np.ndarray, g: np.ndarray) -> np.ndarray:
-        return np.array([float(each) for each in function(d.tolist(), g.tolist())])
+        inputs, weights = d.tolist(), g.tolist()
+        result = np.array([float(each) for each in function(inputs, weights)])
+        if not (np.array_equal(inputs, d, equal_nan=True) and np.array_equal(weights, g, equal_nan=True)):
+            raise Wrong(
+                "two_outputs changes the lists that it gets", cause="a tile's last inputs are the next one's first"
+            )
+        return result
 
     def reference(d: np.ndarray, g: np.ndarray) -> np.ndarray:
         return np.array([d[:3] @ g, d[1:] @ g])
@@ -326,94 +332,55 @@ def _sums(at: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.stack([sum(weight * value for weight, value in zip(row, values, strict=True) if weight) for row in at])
 
 
+def with_points(points: np.ndarray, function: Callable[[int], Any]) -> Any:
+    """A function of the outputs of F(m, 3), m = len(points) - 1, with these points for it."""
+    outputs, before = len(points) - 1, dict(winograd.POINTS)
+    winograd.POINTS[outputs] = tuple(map(int, points))
+    try:
+        return function(outputs)
+    finally:
+        winograd.POINTS.clear()
+        winograd.POINTS.update(before)
+
+
 def growth() -> list[Check]:
     """The rounding of F(m x m, 3 x 3) against that of the plain sum, for other points, too."""
     function = winograd.growth
 
-    def call(points: np.ndarray) -> float:
-        outputs = len(points) - 1
-        before = dict(winograd.POINTS)
-        winograd.POINTS[outputs] = tuple(map(int, points))
-        try:
-            return float(function(outputs))
-        finally:
-            winograd.POINTS.clear()
-            winograd.POINTS.update(before)
-
-    def of(points: np.ndarray) -> list[np.ndarray]:
-        """|AT|, |G| and |BT|, signed as they are."""
-        outputs = len(points) - 1
-        before = dict(winograd.POINTS)
-        winograd.POINTS[outputs] = tuple(map(int, points))
-        try:
-            return [np.array(each, float) for each in winograd.matrices(outputs)]
-        finally:
-            winograd.POINTS.clear()
-            winograd.POINTS.update(before)
-
-    def sizes(points: np.ndarray, signed: bool = False) -> np.ndarray:
-        at, g, bt = of(points) if signed else map(np.abs, of(points))
-        result: np.ndarray = at @ (g.sum(axis=1) * bt.sum(axis=1))
+    def sizes(points: np.ndarray, signed: str = "", without: str = "") -> np.ndarray:
+        """How large each output may be. signed: matrices whose signs stay; without: those that are left out."""
+        made = zip("AGB", with_points(points, winograd.matrices), strict=True)
+        of = {name: np.array(each, float) if name in signed else np.abs(np.array(each, float)) for name, each in made}
+        g, bt = (1 if name in without else of[name].sum(axis=1) for name in "GB")
+        result: np.ndarray = g * bt if "A" in without else of["A"] @ (g * bt * np.ones(len(points) + 1))
         return result
 
-    def sizes_of_products(points: np.ndarray) -> np.ndarray:
-        _, g, bt = map(np.abs, of(points))
-        result: np.ndarray = g.sum(axis=1) * bt.sum(axis=1)
-        return result
+    def bound(largest: Any) -> Any:
+        return (largest / 3) ** 2
 
-    def arguments(rng: np.random.Generator, count: int) -> tuple[np.ndarray]:
-        return (rng.permutation(np.arange(-4, 5))[:count],)
-
+    no_signs = "signs cancel: rounding has no sign, so the absolute values are added up"
+    no_outputs = "AT is missing: the outputs add up the products, times |AT|"
     exercise = Exercise(
-        call=call,
-        reference=lambda points: (sizes(points).max() / 3) ** 2,
+        call=lambda points: float(with_points(points, function)),
+        reference=lambda points: bound(sizes(points).max()),
         show=lambda points: f"growth({len(points) - 1}) for the points {points.tolist()} and infinity",
         hand=[((np.array([0, 1, -1]),), 64 / 9), ((np.array([0, 1, -1, 2, -2]),), 256.0)],
-        arguments=arguments,
+        arguments=lambda rng, count: (rng.permutation(np.arange(-4, 5))[:count],),
         typical=5,
         sizes=[3, 4, 5, 6],
         again=[5, 3, 5],
         mistakes=[
-            Mistake(
-                "that is one dimension: in two the factor comes in along the columns and along the rows",
-                lambda points: sizes(points).max() / 3,
-            ),
-            Mistake(
-                "the plain sum has three terms, too: the ratio of the two is asked for",
-                lambda points: sizes(points).max() ** 2,
-            ),
-            Mistake(
-                "the mean of the outputs was taken: the bound is that of the largest",
-                lambda points: (sizes(points).mean() / 3) ** 2,
-            ),
-            Mistake(
-                "the first output was taken: the bound is that of the largest",
-                lambda points: (sizes(points)[0] / 3) ** 2,
-            ),
-            Mistake(
-                "signs cancel: rounding has no sign, so the absolute values are added up",
-                lambda points: (np.abs(sizes(points, signed=True)).max() / 3) ** 2,
-            ),
-            Mistake(
-                "signs cancel: rounding has no sign, so the absolute values are added up",
-                lambda points: ((of(points)[0] @ sizes_of_products(points)).max() / 3) ** 2,
-            ),
-            Mistake(
-                "AT is missing: the outputs add up the products, times |AT|",
-                lambda points: (sizes_of_products(points).max() / 3) ** 2,
-            ),
-            Mistake(
-                "AT is missing: the outputs add up the products, times |AT|",
-                lambda points: (sizes_of_products(points).sum() / 3) ** 2,
-            ),
-            Mistake(
-                "G is missing: a product is as large as its row of |G| times its row of |BT|",
-                lambda points: ((np.abs(of(points)[0]) @ np.abs(of(points)[2]).sum(1)).max() / 3) ** 2,
-            ),
-            Mistake(
-                "BT is missing: a product is as large as its row of |G| times its row of |BT|",
-                lambda points: ((np.abs(of(points)[0]) @ np.abs(of(points)[1]).sum(1)).max() / 3) ** 2,
-            ),
+            Mistake("that is one dimension: in two the factor comes in twice", lambda points: sizes(points).max() / 3),
+            Mistake("the plain sum has three terms, too: give the ratio", lambda points: sizes(points).max() ** 2),
+            Mistake("the mean of the outputs was taken, not the largest", lambda points: bound(sizes(points).mean())),
+            Mistake("the first output was taken, not the largest", lambda points: bound(sizes(points)[0])),
+            Mistake(no_signs, lambda points: bound(np.abs(sizes(points, "AGB")).max())),
+            Mistake(no_signs, lambda points: bound(sizes(points, "A").max())),
+            Mistake(no_signs, lambda points: bound((np.abs(sizes(points, "GB", "A"))).max())),
+            Mistake(no_outputs, lambda points: bound(sizes(points, without="A").max())),
+            Mistake(no_outputs, lambda points: bound(sizes(points, without="A").sum())),
+            Mistake("G is missing: its rows are factors, too", lambda points: bound(sizes(points, without="G").max())),
+            Mistake("BT is missing: its rows are factors, too", lambda points: bound(sizes(points, without="B").max())),
         ],
     )
     return checks_of(exercise)

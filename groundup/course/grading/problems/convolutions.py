@@ -41,6 +41,7 @@ TYPICAL = Sizes(3, 2, (3, 4), 4, (3, 2), (1, 2), (1, 0))
 
 AWKWARD = [
     Sizes(1, 1, (1, 1), 1, (1, 1)),
+    Sizes(1, 1, (6, 5), 1, (3, 3)),
     Sizes(1, 2, (5, 4), 3, (2, 3)),
     Sizes(3, 1, (7, 9), 2, (3, 3), (2, 2), (1, 1)),  # the last row and column of the padded image are met by no window
     Sizes(2, 5, (3, 8), 4, (3, 1), (1, 3), (0, 2)),
@@ -142,43 +143,64 @@ def _into_the_rows_beside(x: np.ndarray, weights: Any, bias: Any, stride: Pair, 
     return of_padded(bordered(wide, (padding[0], 0)), weights, bias, stride)
 
 
-def _at_the_first(axis: int) -> Any:
-    """All rows (axis 2) or columns (axis 3) of the kernel meet the window's first one."""
+def _of_x(change: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
+    """The result with other images; None where they are the same."""
+    return lambda x, w, *rest: None if np.array_equal(change(x), x) else right(change(x), w, *rest)
 
+
+def _of_w(change: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
+    """The result with other kernels; None where they are the same."""
+    return lambda x, w, *rest: None if np.array_equal(change(w), w) else right(x, change(w), *rest)
+
+
+def _without_last(values: np.ndarray, axis: int) -> np.ndarray:
+    """Zeros in the last row (axis 2) or column (axis 3)."""
+    rest = values.copy()
+    np.moveaxis(rest, axis, 0)[-1] = 0
+    return rest
+
+
+def _at_the_first(weights: np.ndarray, axis: int) -> np.ndarray:
+    """All rows (axis 2) or columns (axis 3) added up in the first one."""
+    summed = np.zeros_like(weights)
+    np.moveaxis(summed, axis, 0)[0] = weights.sum(axis=axis)
+    return summed
+
+
+def _side_by_side(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, stride: Pair, padding: Pair) -> Any:
+    """The windows of stride 1, as many as there should be."""
+    rows, columns = right(x, weights, bias, stride, padding).shape[2:]
+    return None if stride == (1, 1) else right(x, weights, bias, (1, 1), padding)[:, :, :rows, :columns]
+
+
+def _only_channel(channel: int) -> Callable[..., Any]:
     def wrong(x: np.ndarray, weights: np.ndarray, *rest: Any) -> Any:
-        first = np.arange(weights.shape[axis]) == 0
-        summed = weights.sum(axis=axis, keepdims=True) * (first if axis == 3 else first[:, np.newaxis])
-        return right(x, summed, *rest) if weights.shape[axis] > 1 else None
+        one = [channel]
+        return right(x[:, one], weights[:, one], *rest) if weights.shape[1] > 1 else None
 
     return wrong
 
 
+def _first_for_all(values: np.ndarray) -> np.ndarray:
+    return np.repeat(values[:, :1], values.shape[1], axis=1)
+
+
 MISTAKES = [
-    Mistake("all rows of the kernel meet the window's first row: row u lies u rows below", _at_the_first(2)),
-    Mistake("all columns of the kernel meet the window's first column: column v lies v further on", _at_the_first(3)),
     Mistake(
-        "the kernel is turned by half a turn: a framework's convolution does not flip it, x[… + u] goes with w[u]",
-        lambda x, w, *rest: right(x, w[:, :, ::-1, ::-1], *rest),
+        "all rows of the kernel meet the window's first: row u lies u rows below", _of_w(lambda w: _at_the_first(w, 2))
     ),
+    Mistake(
+        "all columns of the kernel meet the window's first: column v lies v further on",
+        _of_w(lambda w: _at_the_first(w, 3)),
+    ),
+    Mistake("the kernel is turned by half a turn: frameworks do not flip it", _of_w(lambda w: w[:, :, ::-1, ::-1])),
     Mistake(
         "the kernel's rows and columns have changed places",
-        lambda x, w, *rest: right(x, w.swapaxes(2, 3), *rest) if w.shape[2] == w.shape[3] > 1 else None,
+        _of_w(lambda w: w.swapaxes(2, 3) if w.shape[2] == w.shape[3] else w),
     ),
     Mistake("the bias is left out", lambda x, w, b, *rest: right(x, w, 0 * b, *rest) if np.any(b) else None),
-    Mistake(
-        "the windows begin at the image's corner: the first one begins `padding` rows and columns before it",
-        _to_the_right,
-    ),
-    Mistake(
-        "every window but those in the first row and column is in the wrong place: they are `stride` apart",
-        lambda x, w, b, stride, padding: (
-            right(x, w, b, (1, 1), padding)[:, :, : -(-(x.shape[2] + 2 * padding[0] - w.shape[2] + 1) // stride[0])][
-                ..., : -(-(x.shape[3] + 2 * padding[1] - w.shape[3] + 1) // stride[1])
-            ]
-            if stride != (1, 1)
-            else None
-        ),
-    ),
+    Mistake("the windows begin at the image's corner: the first begins `padding` before it", _to_the_right),
+    Mistake("the windows lie side by side: they are `stride` apart", _side_by_side),
     Mistake("rows and columns of stride and padding have changed places", _swapped),
     Mistake(
         "the border repeats the outermost pixels: it is 0",
@@ -189,39 +211,15 @@ MISTAKES = [
         "for the column, too, not for the row alone",
         _into_the_rows_beside,
     ),
+    Mistake("only the first channel is there: the sum goes over all channels", _only_channel(0)),
+    Mistake("only the last channel is there: each channel's products are added to the sum", _only_channel(-1)),
     Mistake(
-        "only the first channel is there: the sum goes over all channels",
-        lambda x, w, *rest: right(x[:, :1], w[:, :1], *rest) if w.shape[1] > 1 else None,
+        "all channels meet the first channel of the kernel: w goes on with the channel, too", _of_w(_first_for_all)
     ),
-    Mistake(
-        "only the last channel is there: each channel's products are added to the sum",
-        lambda x, w, *rest: right(x[:, -1:], w[:, -1:], *rest) if w.shape[1] > 1 else None,
-    ),
-    Mistake(
-        "all channels meet the first channel of the kernel: w goes on with the channel, too",
-        lambda x, w, *rest: right(x, np.repeat(w[:, :1], w.shape[1], axis=1), *rest) if w.shape[1] > 1 else None,
-    ),
-    Mistake(
-        "all channels of the kernel meet the first channel of x: x goes on with the channel, too",
-        lambda x, w, *rest: right(np.repeat(x[:, :1], x.shape[1], axis=1), w, *rest) if w.shape[1] > 1 else None,
-    ),
-    Mistake(
-        "the last row of the image is left out: rows 0 to height - 1 are inside",
-        lambda x, *rest: right(x * (np.arange(x.shape[2]) < x.shape[2] - 1)[:, np.newaxis], *rest),
-    ),
-    Mistake(
-        "the last column of the image is left out: columns 0 to width - 1 are inside",
-        lambda x, *rest: right(x * (np.arange(x.shape[3]) < x.shape[3] - 1), *rest),
-    ),
-    Mistake(
-        "the last row of the kernel is left out",
-        lambda x, w, *rest: (
-            right(x, w * (np.arange(w.shape[2]) < w.shape[2] - 1)[:, np.newaxis], *rest) if w.shape[2] > 1 else None
-        ),
-    ),
-    Mistake(
-        "the last column of the kernel is left out",
-        lambda x, w, *rest: right(x, w * (np.arange(w.shape[3]) < w.shape[3] - 1), *rest) if w.shape[3] > 1 else None,
-    ),
+    Mistake("all channels of the kernel meet the first of x: x goes on with the channel, too", _of_x(_first_for_all)),
+    Mistake("the last row of the image is left out", _of_x(lambda x: _without_last(x, 2))),
+    Mistake("the last column of the image is left out", _of_x(lambda x: _without_last(x, 3))),
+    Mistake("the last row of the kernel is left out", _of_w(lambda w: _without_last(w, 2))),
+    Mistake("the last column of the kernel is left out", _of_w(lambda w: _without_last(w, 3))),
 ]
 """Of a whole convolution."""

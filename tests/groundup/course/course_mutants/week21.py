@@ -109,7 +109,7 @@ MUTANTS = [
     Mutant("21.3", "bias[:, np.newaxis, np.newaxis]", "0", "values", "the bias is left out"),
     Mutant("21.3", "bias[:, np.newaxis, np.newaxis]", "bias", "values", "one number for each filter"),
     Mutant("21.3", "gather_columns(pad(x, g), columns, g)", "gather_columns(x, columns, g)", "values", ""),
-    Mutant("21.3", "weights.reshape", "weights[:, :, ::-1, ::-1].reshape", "values", "does not flip it"),
+    Mutant("21.3", "weights.reshape", "weights[:, :, ::-1, ::-1].reshape", "values", "do not flip it"),
     Mutant("21.3", "weights.reshape", "weights.swapaxes(2, 3).reshape", "values", "the kernel's rows and columns"),
     Mutant(
         "21.3", "pad(x, g)", 'np.pad(x, [(0, 0), (0, 0), *((n, n) for n in g.padding)], "edge")', "values", "it is 0"
@@ -147,7 +147,7 @@ MUTANTS = [
         "((ptrdiff_t)c * height + row)",
         "(row)",
         "agreement",
-        "all channels of the kernel meet the first channel",
+        "all channels of the kernel meet the first of x",
     ),
     Mutant("21.4", "sum += x", "sum = x", "values", ""),
     Mutant("21.4", "c < s->channels", "c < 1", "agreement", "only the first channel is there"),
@@ -160,7 +160,7 @@ MUTANTS = [
         WEIGHT,
         "w[((c + 1) * s->kernel_height - u) * s->kernel_width - v - 1]",
         "values",
-        "does not flip it",
+        "do not flip it",
     ),
     Mutant("21.4", COLUMN, "size_t column = (size_t)left + v;", "compile", "comparison of unsigned expression"),
     Mutant("21.4", "real sum = 0;", "static real sum = 0;", "shape", "static and global variables"),

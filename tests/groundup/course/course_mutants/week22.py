@@ -73,7 +73,7 @@ MUTANTS = [
     ),
     # 22.4 growth
     Mutant("22.4", "** 2", "** 1", "values", "that is one dimension"),
-    Mutant("22.4", "largest / KERNEL", "largest / 1", "values", "the ratio of the two is asked for"),
+    Mutant("22.4", "largest / KERNEL", "largest / 1", "values", "give the ratio"),
     Mutant(
         "22.4",
         "largest = max(",
