@@ -14,7 +14,8 @@ week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
-week24_feeding_the_gpu, week24_seeing_inside                phase 7, images
+week24_images_from_bytes, week24_sending_ahead, week24_seeing_inside
+                                                            phase 7, images
 own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
 cases/          the detective exercises, a file a case
 checkpoints/    what ends a phase

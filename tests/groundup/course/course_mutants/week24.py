@@ -108,14 +108,15 @@ MUTANTS = [
         "values",
         "",
     ),
-    Mutant("24.2", "int32(height - 1)", "int32(height - 2)", "shape", ""),
-    Mutant("24.3", "changes[image, DOWN]", "changes[row, DOWN]", "values", ""),
+    Mutant("24.2", "int32(height - 1)", "int32(height - 2)", "values", ""),
+    Mutant("24.3", "changes[image, DOWN]", "changes[row, DOWN]", "agreement", ""),
+    Mutant("24.3", "changes[image, ", "changes[row, ", "agreement", "the changes of line r"),
     Mutant("24.3", "image = order[position[0] + row]", "image = order[row]", "agreement", "the position is not added"),
     Mutant("24.3", "cos * z - sin * y", "cos * z + sin * y", "values", ""),
     Mutant("24.3", "sin = changes[image, SIN]", "sin = -changes[image, SIN]", "values", "turns the wrong way"),
     Mutant("24.3", " - changes[image, RIGHT]", " + changes[image, RIGHT]", "values", ""),
     Mutant("24.3", " - changes[image, DOWN]", "", "values", ""),
-    Mutant("24.3", "int32(uint32(line) % uint32(height))", "line", "values", ""),
+    Mutant("24.3", "int32(uint32(line) % uint32(height))", "line", "agreement", ""),
     Mutant("24.3", "int32((line - to_row) * width)", "int32(0)", "agreement", ""),
     Mutant(
         "24.3",
@@ -197,7 +198,11 @@ MUTANTS = [
         "self._ahead = None",
     ),
     Mutant(
-        "24.5", "self._ahead is None or not np.array_equal(self._ahead, order)", "self._ahead is None", "memory", ""
+        "24.5",
+        "self._ahead is None or not np.array_equal(self._ahead, order)",
+        "self._ahead is None",
+        "values",
+        "where self._ahead is not this one",
     ),
     Mutant(
         "24.5",
@@ -214,13 +219,13 @@ MUTANTS = [
         "waits for the whole device",
     ),
     Mutant(
-        "24.6", "    cuda.syncthreads()  # all threads have read the slot\n", "", "memory", "all have to read it first"
+        "24.6", "    cuda.syncthreads()  # all threads have read the slot\n", "", "values", "all have to read it first"
     ),
     Mutant("24.6", "counters[POSITION] += losses.size", "counters[POSITION] += 1", "values", "not 1"),
     Mutant("24.6", "        counters[SLOT] += 1\n", "", "values", "the slot is not moved on"),
     Mutant("24.6", "row_losses[slot, row]", "row_losses[0, row]", "values", "line 0"),
-    Mutant("24.6", "        row += cuda.blockDim.x\n", "        break\n", "values", "only the first losses"),
-    Mutant("24.6", "    if cuda.threadIdx.x == 0:\n", "    if True:\n", "values", ""),
+    Mutant("24.6", "        row += cuda.blockDim.x\n", "        break\n", "agreement", "only the first losses"),
+    Mutant("24.6", "    if cuda.threadIdx.x == 0:\n", "    if True:\n", "values", "every thread moves the counters on"),
     Mutant(
         "24.6",
         "counters[POSITION] += losses.size",
