@@ -386,7 +386,8 @@ RIGHT_ANSWERS = [
     ),
     RightAnswer(
         "24.4",
-        "        self._ahead = None  # until the copy is ordered: Ctrl-C may come between\n        self._pinned[...] = order\n",
+        "        self._ahead = None  # until the copy is ordered: Ctrl-C may come between\n"
+        "        self._pinned[...] = order\n",
         "        np.copyto(self._pinned, order)\n",
     ),
     RightAnswer(  # the streams of numba and of a driver of one's own have the same method

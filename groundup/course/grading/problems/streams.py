@@ -66,8 +66,8 @@ class Epochs:
 def epochs(orders: np.ndarray, streams: bool, ahead: bool) -> dict[str, np.ndarray]:
     """The orders that the kernels of each epoch have read: its first ones, and those after the next order was sent.
 
-    orders: (epochs, samples); ahead: whether an order is sent before the epoch begins. Before the last epoch another one
-        than that which begins is sent
+    orders: (epochs, samples); ahead: whether an order is sent before the epoch begins; before the last epoch begins,
+        another one than its own is sent
     """
     run, found = Epochs(orders.shape[1], streams), {}
     for number, order in enumerate(orders, start=1):

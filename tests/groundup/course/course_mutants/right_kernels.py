@@ -406,3 +406,4 @@ RIGHT: list[tuple[str, str, Changes]] = [
         ),
     ),
 ]
+"""(task, what is different, the changes to the solution)."""
