@@ -384,39 +384,4 @@ RIGHT_ANSWERS = [
         "    if row == 0 and column < columns:\n        for warp in range(1, WARPS):\n"
         "            total += partial[warp, lane]\n        sums[column] = total\n",
     ),
-    RightAnswer(
-        "24.4",
-        "        self._ahead = None  # until the copy is ordered: Ctrl-C may come between\n"
-        "        self._pinned[...] = order\n",
-        "        np.copyto(self._pinned, order)\n",
-    ),
-    RightAnswer(  # the streams of numba and of a driver of one's own have the same method
-        "24.4",
-        "self._arrays[1 - self.current].copy_to_device(self._pinned, stream=self._copies)",
-        "self._arrays[not self.current].copy_to_device(self._pinned, self._copies)",
-    ),
-    RightAnswer(
-        "24.5",
-        "        if self._copies:\n            self._copies.synchronize()\n        self.current",
-        "        if self._copies != 0:\n            self._copies.synchronize()\n        self.current",
-    ),
-    RightAnswer(
-        "24.7",
-        "    largest = max(gains, default=0.0)\n"
-        "    return (gains.index(largest), step - largest) if largest > 0 else None\n",
-        "    best = None\n    for i, each in enumerate(gains):\n"
-        "        if each > 0 and (best is None or each > gains[best]):\n            best = i\n"
-        "    return None if best is None else (best, step - gains[best])\n",
-    ),
-    RightAnswer(
-        "24.8",
-        "    weights = slopes.mean(axis=(2, 3), keepdims=True)\n"
-        "    evidence = np.maximum((weights * maps).sum(axis=1), 0)\n",
-        '    evidence = np.einsum("nc,nchw->nhw", slopes.mean(axis=(2, 3)), maps)\n    evidence[evidence < 0] = 0\n',
-    ),
-    RightAnswer(  # the sum of the slopes, which the division takes away again
-        "24.8",
-        "slopes.mean(axis=(2, 3), keepdims=True)",
-        "slopes.sum(axis=(2, 3), keepdims=True)",
-    ),
 ]

@@ -361,49 +361,5 @@ RIGHT: list[tuple[str, str, Changes]] = [
             ),
         ),
     ),
-    (
-        "24.1",
-        "for range over the columns",
-        (
-            (
-                "        column = first_column\n        while column < features:\n"
-                "            x[row, column] = table[images[image, column]]\n            column += column_step\n",
-                "        for column in range(first_column, features, column_step):\n"
-                "            byte = images[image, column]\n            x[row, column] = table[byte]\n",
-            ),
-        ),
-    ),
-    (
-        "24.2",
-        "four shares",
-        (
-            (
-                "    return upper * (one - along) + lower * along",
-                "    return upper + along * (lower - upper)",
-            ),
-        ),
-    ),
-    (
-        "24.3",
-        "rows and planes by other divisions",
-        (
-            (
-                "            line = int32(uint32(at) // uint32(width))\n"
-                "            to_row = int32(uint32(line) % uint32(height))\n"
-                "            plane = int32((line - to_row) * width)\n",
-                "            line = at // width\n            plane = at // (width * height) * width * height\n"
-                "            to_row = (at - plane) // width\n",
-            ),
-        ),
-    ),
-    (
-        "24.6",
-        "the losses by a grid-stride loop, another thread for the counters",
-        (
-            ("row = cuda.threadIdx.x", "row = cuda.grid(1)"),
-            ("row += cuda.blockDim.x", "row += cuda.gridsize(1)"),
-            ("if cuda.threadIdx.x == 0:", "if cuda.threadIdx.x == cuda.blockDim.x - 1:"),
-        ),
-    ),
 ]
 """(task, what is different, the changes to the solution)."""

@@ -1,6 +1,7 @@
 """Wrong answers of week 24: images on the device, two streams, a step that is replayed, and what is seen inside."""
 
 from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_right_answers import RightAnswer
 
 LAPS = "            column += column_step\n        row += row_step\n"
 
@@ -232,5 +233,72 @@ MUTANTS = [
         "counters[POSITION] += cuda.blockDim.x",
         "values",
         "not after the threads",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "24.1",
+        "        column = first_column\n        while column < features:\n"
+        "            x[row, column] = table[images[image, column]]\n            column += column_step\n",
+        "        for column in range(first_column, features, column_step):\n"
+        "            byte = images[image, column]\n            x[row, column] = table[byte]\n",
+    ),
+    RightAnswer(
+        "24.2",
+        "    return upper * (one - along) + lower * along",
+        "    return upper + along * (lower - upper)",
+    ),
+    RightAnswer(
+        "24.3",
+        "            line = int32(uint32(at) // uint32(width))\n"
+        "            to_row = int32(uint32(line) % uint32(height))\n"
+        "            plane = int32((line - to_row) * width)\n",
+        "            line = at // width\n            plane = at // (width * height) * width * height\n"
+        "            to_row = (at - plane) // width\n",
+    ),
+    RightAnswer(
+        "24.4",
+        "        self._ahead = None  # until the copy is ordered: Ctrl-C may come between\n"
+        "        self._pinned[...] = order\n",
+        "        np.copyto(self._pinned, order)\n",
+    ),
+    RightAnswer(
+        "24.4",
+        "self._arrays[1 - self.current].copy_to_device(self._pinned, stream=self._copies)",
+        "self._arrays[not self.current].copy_to_device(self._pinned, self._copies)",
+    ),
+    RightAnswer(
+        "24.5",
+        "        if self._copies:\n            self._copies.synchronize()\n        self.current",
+        "        if self._copies != 0:\n            self._copies.synchronize()\n        self.current",
+    ),
+    RightAnswer(
+        "24.6",
+        "    row = cuda.threadIdx.x\n    while row < losses.size:\n        row_losses[slot, row] = losses[row]\n"
+        "        row += cuda.blockDim.x\n    cuda.syncthreads()  # all threads have read the slot\n"
+        "    if cuda.threadIdx.x == 0:\n",
+        "    for row in range(cuda.grid(1), losses.size, cuda.gridsize(1)):\n"
+        "        row_losses[slot, row] = losses[row]\n    cuda.syncthreads()\n"
+        "    if cuda.threadIdx.x == cuda.blockDim.x - 1:\n",
+    ),
+    RightAnswer(
+        "24.7",
+        "    largest = max(gains, default=0.0)\n"
+        "    return (gains.index(largest), step - largest) if largest > 0 else None\n",
+        "    best = None\n    for i, each in enumerate(gains):\n"
+        "        if each > 0 and (best is None or each > gains[best]):\n            best = i\n"
+        "    return None if best is None else (best, step - gains[best])\n",
+    ),
+    RightAnswer(
+        "24.8",
+        "    weights = slopes.mean(axis=(2, 3), keepdims=True)\n"
+        "    evidence = np.maximum((weights * maps).sum(axis=1), 0)\n",
+        '    evidence = np.einsum("nc,nchw->nhw", slopes.mean(axis=(2, 3)), maps)\n    evidence[evidence < 0] = 0\n',
+    ),
+    RightAnswer(  # the sum of the slopes, which the division takes away again
+        "24.8",
+        "slopes.mean(axis=(2, 3), keepdims=True)",
+        "slopes.sum(axis=(2, 3), keepdims=True)",
     ),
 ]
