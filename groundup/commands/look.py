@@ -31,7 +31,8 @@ def look(
     """Look inside a trained network.
 
     It shows weights as images, the classes that the network confuses, its surest mistakes, and dead units. For a
-    convolutional network it also shows the filters of its first layer, and each layer's output for one image.
+    convolutional network it also shows the filters of its first layer, each layer's output for one image, and where its
+    last maps speak for the answer (Grad-CAM).
 
     All figures are on one page, look.html. RUN_DIR is the folder that `groundup train` wrote. The command takes its
     last checkpoint, unless you name best.safetensors.

@@ -14,9 +14,10 @@ week15_schedules, week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
-week21_im2col, week22_fewer_multiplications
+week19_convolution_on_lists, week20_pools_and_norms, week20_convolution_in_numpy, week21_im2col,
+week22_fewer_multiplications, week23_convolution_kernels, week24_images_from_bytes, week24_sending_ahead,
+week24_seeing_inside
                                                             phase 7, images
-week24_feeding_the_gpu, week24_seeing_inside                phase 7, images
 own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
 cases/          the detective exercises, a file a case
 checkpoints/    what ends a phase

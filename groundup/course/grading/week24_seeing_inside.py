@@ -56,9 +56,11 @@ def first_to_mend() -> list[Check]:
         return np.array([seconds, least]), float(seconds.sum() * 1.25)
 
     def chosen(text: str, by: Callable[[np.ndarray], np.ndarray]) -> Mistake:
+        """The mistake that takes the largest of another measure, and nothing where that is nowhere above 0."""
+
         def wrong(times: np.ndarray, step: float) -> Any:
             measure = by(times)
-            return float(np.argmax(measure)) if measure.size else None
+            return float(np.argmax(measure)) if measure.max(initial=0.0) > 0 else -1.0
 
         return Mistake(text, wrong, "operation")
 
@@ -95,13 +97,19 @@ def first_to_mend() -> list[Check]:
             typical=(9, 0.2),
             sizes=[(1, 0.0), (1, 1.0), (0, 0.0), (2, 0.0), (30, 0.5), (200, 0.1)],
             mistakes=[
-                chosen("this is the slowest operation: if it is at its roof, mending it gains nothing", lambda t: t[0]),
+                chosen(
+                    "this is the slowest operation: if it is at its roof, mending it gains nothing",
+                    lambda t: np.where(t[1] == UNKNOWN, 0.0, t[0]),
+                ),
                 chosen(
                     "this is the least efficient one, the farthest from its roof as a share: of a short one that is "
                     "little time",
                     lambda t: np.where(t[1] == UNKNOWN, 0.0, 1 - t[1] / t[0]),
                 ),
-                chosen("this is the one whose roof allows the least: that says nothing of its time", lambda t: -t[1]),
+                chosen(
+                    "this is the one whose roof allows the least: that says nothing of its time",
+                    lambda t: 1 / np.abs(t[1]),
+                ),
                 chosen(
                     "an operation without a roof is chosen: what it could gain is not known",
                     lambda t: np.where(t[1] == UNKNOWN, t[0], t[0] - t[1]),

@@ -223,7 +223,10 @@ def test_a_convolutional_network_is_asked_about_normalised_images_and_shown_with
     np.testing.assert_array_equal(layered.images[0].ravel(), FEW.test.x[layered.wrong[0]])
     words = [each.words for each in layered.maps]
     assert words[:3] == ["the image", "Conv(4, 3, stride=2) · batch norm", "residual block of 1 convolution"]
-    assert words[3:] == ["MaxPool(2) · relu", "Dense(12) · relu", "Dense(10)"]
+    assert words[3:5] == ["MaxPool(2) · relu", "Dense(12) · relu"]
+    assert re.fullmatch(r"Grad-CAM: (what|nothing) in the last maps speaks for \d", words[5])
+    assert layered.maps[5].output.shape == (1, *layered.maps[2].output.shape[1:])
+    assert words[6:] == ["Dense(10)"]
     assert layered.maps[3].output.shape == (4, 6, 6)
     label, beliefs = layered.mapped
     assert label == layered.labels[0]

@@ -21,10 +21,13 @@ from tests.groundup.course.course_right_answers import RIGHT_ANSWERS, RightAnswe
 from tests.stages import REASONS
 from tests.wide import widely, widened
 
-MUTANTS: list[Mutant] = [
-    mutant
-    for week in course().weeks
-    for mutant in importlib.import_module(f"tests.groundup.course.course_mutants.week{week.number:02}").MUTANTS
+WEEKS = [
+    importlib.import_module(f"tests.groundup.course.course_mutants.week{week.number:02}") for week in course().weeks
+]
+MUTANTS: list[Mutant] = [mutant for week in WEEKS for mutant in week.MUTANTS]
+ANSWERS: list[RightAnswer] = [
+    *RIGHT_ANSWERS,
+    *(answer for week in WEEKS for answer in getattr(week, "RIGHT_ANSWERS", ())),
 ]
 
 
@@ -69,7 +72,7 @@ def of_mutants() -> list[Any]:
 
 def of_right_answers() -> list[Any]:
     """Right answers of another form; all but the first two are wide."""
-    cases = ((course().task(each.task), each) for each in RIGHT_ANSWERS)
+    cases = ((course().task(each.task), each) for each in ANSWERS)
     return widely((of_task(task, each, f"right{i}") for i, (task, each) in enumerate(cases)), 2)
 
 
@@ -129,7 +132,7 @@ def test_a_right_answer_written_in_another_way_passes(learner: Workspace, answer
 
 def test_what_a_wrong_or_a_right_answer_replaces_is_in_the_solution_still() -> None:
     """Here for all of them, since most are graded in the wide tests alone: a solution may have moved elsewhere."""
-    changes = [(each.task, each.old) for each in (*MUTANTS, *RIGHT_ANSWERS)]
+    changes = [(each.task, each.old) for each in (*MUTANTS, *ANSWERS)]
     changes += [(task, old) for task, _, replaced_there in RIGHT for old, _ in replaced_there]
     solutions = {task.id: solution(task) for task in course().tasks}
     assert [(task, old) for task, old in changes if old not in solutions[task]] == []

@@ -66,10 +66,13 @@ class Epochs:
 def epochs(orders: np.ndarray, streams: bool, ahead: bool) -> dict[str, np.ndarray]:
     """The orders that the kernels of each epoch have read: its first ones, and those after the next order was sent.
 
-    orders: (epochs, samples); ahead: whether an order is sent before the epoch begins
+    orders: (epochs, samples); ahead: whether an order is sent before the epoch begins; before the last epoch begins,
+        another one than its own is sent
     """
     run, found = Epochs(orders.shape[1], streams), {}
     for number, order in enumerate(orders, start=1):
+        if ahead and number == len(orders):
+            run.orders.prefetch(order[::-1].copy())
         run.orders.begin(order.copy())
         run.orders.check_steps(0, 1, 1, 1)
         first = run.launch()

@@ -1,6 +1,7 @@
 """Wrong answers of week 24: images on the device, two streams, a step that is replayed, and what is seen inside."""
 
 from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_right_answers import RightAnswer
 
 LAPS = "            column += column_step\n        row += row_step\n"
 
@@ -108,14 +109,15 @@ MUTANTS = [
         "values",
         "",
     ),
-    Mutant("24.2", "int32(height - 1)", "int32(height - 2)", "shape", ""),
-    Mutant("24.3", "changes[image, DOWN]", "changes[row, DOWN]", "values", ""),
+    Mutant("24.2", "int32(height - 1)", "int32(height - 2)", "values", ""),
+    Mutant("24.3", "changes[image, DOWN]", "changes[row, DOWN]", "agreement", ""),
+    Mutant("24.3", "changes[image, ", "changes[row, ", "agreement", "the changes of line r"),
     Mutant("24.3", "image = order[position[0] + row]", "image = order[row]", "agreement", "the position is not added"),
     Mutant("24.3", "cos * z - sin * y", "cos * z + sin * y", "values", ""),
     Mutant("24.3", "sin = changes[image, SIN]", "sin = -changes[image, SIN]", "values", "turns the wrong way"),
     Mutant("24.3", " - changes[image, RIGHT]", " + changes[image, RIGHT]", "values", ""),
     Mutant("24.3", " - changes[image, DOWN]", "", "values", ""),
-    Mutant("24.3", "int32(uint32(line) % uint32(height))", "line", "values", ""),
+    Mutant("24.3", "int32(uint32(line) % uint32(height))", "line", "agreement", ""),
     Mutant("24.3", "int32((line - to_row) * width)", "int32(0)", "agreement", ""),
     Mutant(
         "24.3",
@@ -197,7 +199,11 @@ MUTANTS = [
         "self._ahead = None",
     ),
     Mutant(
-        "24.5", "self._ahead is None or not np.array_equal(self._ahead, order)", "self._ahead is None", "memory", ""
+        "24.5",
+        "self._ahead is None or not np.array_equal(self._ahead, order)",
+        "self._ahead is None",
+        "values",
+        "where self._ahead is not this one",
     ),
     Mutant(
         "24.5",
@@ -214,18 +220,85 @@ MUTANTS = [
         "waits for the whole device",
     ),
     Mutant(
-        "24.6", "    cuda.syncthreads()  # all threads have read the slot\n", "", "memory", "all have to read it first"
+        "24.6", "    cuda.syncthreads()  # all threads have read the slot\n", "", "values", "all have to read it first"
     ),
     Mutant("24.6", "counters[POSITION] += losses.size", "counters[POSITION] += 1", "values", "not 1"),
     Mutant("24.6", "        counters[SLOT] += 1\n", "", "values", "the slot is not moved on"),
     Mutant("24.6", "row_losses[slot, row]", "row_losses[0, row]", "values", "line 0"),
-    Mutant("24.6", "        row += cuda.blockDim.x\n", "        break\n", "values", "only the first losses"),
-    Mutant("24.6", "    if cuda.threadIdx.x == 0:\n", "    if True:\n", "values", ""),
+    Mutant("24.6", "        row += cuda.blockDim.x\n", "        break\n", "agreement", "only the first losses"),
+    Mutant("24.6", "    if cuda.threadIdx.x == 0:\n", "    if True:\n", "values", "every thread moves the counters on"),
     Mutant(
         "24.6",
         "counters[POSITION] += losses.size",
         "counters[POSITION] += cuda.blockDim.x",
         "values",
         "not after the threads",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "24.1",
+        "        column = first_column\n        while column < features:\n"
+        "            x[row, column] = table[images[image, column]]\n            column += column_step\n",
+        "        for column in range(first_column, features, column_step):\n"
+        "            byte = images[image, column]\n            x[row, column] = table[byte]\n",
+    ),
+    RightAnswer(
+        "24.2",
+        "    return upper * (one - along) + lower * along",
+        "    return upper + along * (lower - upper)",
+    ),
+    RightAnswer(
+        "24.3",
+        "            line = int32(uint32(at) // uint32(width))\n"
+        "            to_row = int32(uint32(line) % uint32(height))\n"
+        "            plane = int32((line - to_row) * width)\n",
+        "            line = at // width\n            plane = at // (width * height) * width * height\n"
+        "            to_row = (at - plane) // width\n",
+    ),
+    RightAnswer(
+        "24.4",
+        "        self._ahead = None  # until the copy is ordered: Ctrl-C may come between\n"
+        "        self._pinned[...] = order\n",
+        "        np.copyto(self._pinned, order)\n",
+    ),
+    RightAnswer(
+        "24.4",
+        "self._arrays[1 - self.current].copy_to_device(self._pinned, stream=self._copies)",
+        "self._arrays[not self.current].copy_to_device(self._pinned, self._copies)",
+    ),
+    RightAnswer(
+        "24.5",
+        "        if self._copies:\n            self._copies.synchronize()\n        self.current",
+        "        if self._copies != 0:\n            self._copies.synchronize()\n        self.current",
+    ),
+    RightAnswer(
+        "24.6",
+        "    row = cuda.threadIdx.x\n    while row < losses.size:\n        row_losses[slot, row] = losses[row]\n"
+        "        row += cuda.blockDim.x\n    cuda.syncthreads()  # all threads have read the slot\n"
+        "    if cuda.threadIdx.x == 0:\n",
+        "    for row in range(cuda.grid(1), losses.size, cuda.gridsize(1)):\n"
+        "        row_losses[slot, row] = losses[row]\n    cuda.syncthreads()\n"
+        "    if cuda.threadIdx.x == cuda.blockDim.x - 1:\n",
+    ),
+    RightAnswer(
+        "24.7",
+        "    largest = max(gains, default=0.0)\n"
+        "    return (gains.index(largest), step - largest) if largest > 0 else None\n",
+        "    best = None\n    for i, each in enumerate(gains):\n"
+        "        if each > 0 and (best is None or each > gains[best]):\n            best = i\n"
+        "    return None if best is None else (best, step - gains[best])\n",
+    ),
+    RightAnswer(
+        "24.8",
+        "    weights = slopes.mean(axis=(2, 3), keepdims=True)\n"
+        "    evidence = np.maximum((weights * maps).sum(axis=1), 0)\n",
+        '    evidence = np.einsum("nc,nchw->nhw", slopes.mean(axis=(2, 3)), maps)\n    evidence[evidence < 0] = 0\n',
+    ),
+    RightAnswer(  # the sum of the slopes, which the division takes away again
+        "24.8",
+        "slopes.mean(axis=(2, 3), keepdims=True)",
+        "slopes.sum(axis=(2, 3), keepdims=True)",
     ),
 ]
