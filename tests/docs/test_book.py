@@ -352,7 +352,7 @@ def test_the_pdf_has_every_page_and_every_line_of_code_in_full(book: Path) -> No
         source = page.read_text(encoding="utf-8")
         if "_build" in page.parts:
             continue
-        title = re.sub(r"[`*]", "", source.split("\n", 1)[0].removeprefix("# ")).replace("'", "’")
+        title = re.sub(r"[`*]", "", source.split("\n", 1)[0].removeprefix("# ")).replace("'", "\u2019")
         assert any("".join(title.split()) in text[number] for number in starts[title]), f"{page.name} is missing"
         for block in re.findall(r"^```(?:python|c|console)\n(.*?)^```", source, re.DOTALL | re.MULTILINE):
             for line in block.splitlines():
