@@ -14,7 +14,7 @@ from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urldefrag
+from urllib.parse import unquote, urldefrag, urlsplit
 
 from playwright.sync_api import sync_playwright
 from pypdf import PdfReader, PdfWriter
@@ -84,8 +84,9 @@ def main(html: Path = HTML) -> Path:
         sys.exit(f"expected the built book in {html}, and there is none: make book")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(color_scheme="light", reduced_motion="reduce")
+        page = chromium.new_page(color_scheme="light")
         page.route("**/_static/studio/**", lambda route: route.abort())  # a page of the studio does not run on paper
+        page.route("**/*.svg", _still)
         page.goto((html / "index.html").as_uri())
         first = {"part": False, "words": page.title(), "address": page.url}
         entries = [first, *page.evaluate(ENTRIES)]
@@ -151,6 +152,13 @@ def joined(front: PdfReader, chapters: list[Chapter]) -> PdfWriter:
     writer.add_metadata({"/Title": "groundup", "/Author": "The groundup authors"})
     writer.compress_identical_objects()
     return writer
+
+
+def _still(route: Any) -> None:
+    """Hand out a picture as it is for readers who want no motion: a page is printed at a film's first moment."""
+    picture = Path(unquote(urlsplit(route.request.url).path)).read_text(encoding="utf-8")
+    body = picture.replace("@media (prefers-reduced-motion:reduce)", "@media all")
+    route.fulfill(body=body, content_type="image/svg+xml")
 
 
 def _leads_on(link: DictionaryObject, here: Chapter, starts: dict[str, Chapter], writer: PdfWriter) -> bool:

@@ -130,7 +130,7 @@ def picture(commands: list[Ran]) -> str:
         f"{appear}@keyframes gone{{0%,{mend}%{{opacity:1}}{mend + 0.1}%,100%{{opacity:0}}}}"
         f"@keyframes mark{{0%,{beat}%{{opacity:0}}{beat + 0.1}%,{mend}%{{opacity:1}}{mend + 0.1}%,100%{{opacity:0}}}}"
         f".until{{animation:gone {SECONDS}s infinite}}.mark{{animation:mark {SECONDS}s infinite}}"
-        "@media (prefers-reduced-motion:reduce),print{*{animation:none!important}.until,.mark{opacity:0}}"
+        "@media (prefers-reduced-motion:reduce){*{animation:none!important}.until,.mark{opacity:0}}"
     )
     width, tall = round(2 * LEFT + COLUMNS * ADVANCE), height[0] + LEFT
     title = (

@@ -1,8 +1,9 @@
-/* A button that copies a block of code without its prompts; the length of its longest line, for paper; short words of
-   code, which stay whole. */
+/* A button that copies a block of code without its prompts; the length of its longest line, for paper; words of code:
+   short ones stay whole, long ones break after a sign. */
 document.addEventListener("DOMContentLoaded", () => {
   for (const word of document.querySelectorAll("code .pre"))
-    word.classList.toggle("short", word.textContent.length <= 24);
+    if (word.textContent.length <= 24) word.classList.add("short");
+    else word.innerHTML = word.innerHTML.replace(/[/_.]/g, "$&<wbr>");
   for (const code of document.querySelectorAll("div.highlight pre"))
     code.style.setProperty("--longest", Math.max(...code.textContent.split("\n").map((line) => line.length)));
   for (const block of document.querySelectorAll("div.highlight:not(.source)")) {

@@ -66,8 +66,8 @@ for (const page of PAGES) {
   for (const theme of ["light", "dark"]) {
     inside.body.dataset.theme = theme;
     for (const each of inside.querySelectorAll("article *"))
-      if (each.offsetParent && !each.closest("svg, math") && contrast(each) < 4.5
-        && [...each.childNodes].some(node => node.nodeType == 3 && node.data.trim()))
+      if ([...each.childNodes].some(node => node.nodeType == 3 && node.data.trim()) && each.offsetParent
+        && !each.closest("svg, math") && contrast(each) < 4.5)
         faint.push(`${theme}, ${contrast(each).toFixed(1)}, ${each.className}: ${each.textContent.slice(0, 40)}`);
   }
   found[page] = {
@@ -204,7 +204,7 @@ def test_every_picture_says_in_words_what_it_shows(book: Path, pages: dict[Path,
 
 
 def test_every_picture_fits_both_colour_schemes(book: Path, pages: dict[Path, Page]) -> None:
-    """An SVG has both in it, or a dark ground of its own; a PNG has a twin. A notebook's plots stand on a card."""
+    """An SVG has both in it, or a dark ground of its own; a PNG has a twin. book.css turns a notebook's plots."""
     checked = 0
     for path, page in pages.items():
         for address, classes in page.schemes.items():
@@ -321,7 +321,7 @@ def test_on_a_phone_no_page_is_too_wide_and_all_text_can_be_read(
     command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
     command += [f"--user-data-dir={tmp_path / 'browser'}", "--enable-logging=stderr", "--virtual-time-budget=60000"]
     command += ["--allow-file-access-from-files", "--dump-dom", shell.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     shell.unlink()
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert title is not None
@@ -352,7 +352,7 @@ def test_the_pdf_has_every_page_and_every_line_of_code_in_full(book: Path) -> No
         source = page.read_text(encoding="utf-8")
         if "_build" in page.parts:
             continue
-        title = re.sub(r"[`*]", "", source.split("\n", 1)[0].removeprefix("# ")).replace("'", "’")
+        title = re.sub(r"[`*]", "", source.split("\n", 1)[0].removeprefix("# ")).replace("'", "\u2019")
         assert any("".join(title.split()) in text[number] for number in starts[title]), f"{page.name} is missing"
         for block in re.findall(r"^```(?:python|c|console)\n(.*?)^```", source, re.DOTALL | re.MULTILINE):
             for line in block.splitlines():

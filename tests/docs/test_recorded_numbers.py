@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from groundup.course.manifest import course
+from shared.data.datasets import load_dataset
 from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,23 +56,35 @@ def test_the_readmes_figures_without_a_gpu_are_the_recorded_ones() -> None:
     _, numpy, c, *_ = race["stages"]
     assert f"After {['no', 'one', 'two', 'three', 'four', 'five'][race['settings']['epochs']]} epochs" in readme
     assert [stage["other_predictions"] for stage in race["stages"]] == [0, 0, 0, 0]
-    assert f"trains {numpy['speed']:.0f} times as fast as pure Python, and C {c['speed']:.0f} times (AMD EPYC" in readme
-    rows = recorded("bench-2-threads/results.json")["rows"]
+    machine, bench = race["environment"], recorded("bench-2-threads/results.json")
+    where = f"{machine['cpu']}, {machine['cores']} cores, {machine['date'][:10]}"
+    assert f"trains {numpy['speed']:.0f} times as fast as pure Python, and C {c['speed']:.0f} times ({where})" in readme
+    images = len(load_dataset(race["settings"]["dataset"]).test.y)
+    assert f"they give each of {images:,} test images the same class" in readme
+    gpu = next(line for line in page("docs/benchmarks/gpu.md").splitlines() if line.startswith("- **GPU**: an "))
+    assert f"On an {gpu.removeprefix('- **GPU**: an ').split(' (')[0]} the kernels" in readme
+    day = recorded("gpu/nvidia-h200-2026-11-26/gpu_report.json")["date"][:10]
+    told = f"Processor: {bench['environment']['cpu']}, {bench['environment']['date'][:10]}. GPU: NVIDIA H200, {day}."
+    assert told in readme
+    rows = bench["rows"]
     small, large = (
         next(row for row in rows if (row["kind"], row["stage"], row["dtype"], row["name"], row["shape"])
              == ("ladder", "stage3_c", "float32", "threads", [size] * 3))
         for size in (64, 256)
     )  # fmt: skip
     assert (
+        "| C, product of 256 by 256, float32, two cores "
         f"| {large['against']['numpy']:.2f} times as fast as NumPy's library | noise "
         f"{100 * large['against_noise']['numpy']:.0f} %; at 64 by 64 it is {small['against']['numpy']:.2f} times as"
     ) in readme
     step = next(row for row in rows if (row["kind"], row["dtype"], row["name"], row["variant"])
                 == ("step", "float32", "784-128-10, batch 64", "one_call"))  # fmt: skip
+    numpy, pytorch = (step["against"][who] for who in ("stage2_numpy", "pytorch"))
     noise = [100 * step["against_noise"][who] for who in ("stage2_numpy", "pytorch")]
     assert (
-        f"{1e6 * step['measurement']['median']:.0f} µs: {step['against']['stage2_numpy']:.2f} times as fast as NumPy, "
-        f"{step['against']['pytorch']:.2f} times as PyTorch | noise {noise[0]:.0f} % and {noise[1]:.0f} %"
+        "| C, training step 784-128-10, batch 64, two cores "
+        f"| {1e6 * step['measurement']['median']:.0f} µs: {numpy:.2f} times as fast as NumPy, "
+        f"{pytorch:.2f} times as PyTorch | noise {noise[0]:.0f} % and {noise[1]:.0f} %"
     ) in readme
 
 
@@ -88,6 +101,11 @@ def test_the_readme_counts_the_course_as_it_is() -> None:
     hours = [sum(week.hours[end] for phase in course().phases for week in phase.weeks) for end in (0, 1)]
     assert f"a course of {hours[0]} to {hours[1]} hours" in readme
     assert f"{len(course().tasks)} exercises and {len(course().cases)} programs with a hidden fault" in readme
+    assert f"takes {hours[0]} hours, not two" in readme
+    assert f"plans for\n{re.search(r'A term of (.*)', page('docs/teaching/index.md'))[1]} and for a year" in readme  # type: ignore[index]
+    assert f"a step from {page('docs/guides/step-on-a-gpu.md').splitlines()[0].removeprefix('# From ')}]" in readme
+    versions = re.findall(r"Python :: (3\.\d+)", page("pyproject.toml"))
+    assert f"with Python {versions[0]} to {versions[-1]}" in readme
     assert readme.count("\n") < 120
 
 

@@ -54,9 +54,7 @@ def profile_chart(profile: Profile, facts: Mapping[str, Any]) -> Chart:
     lines, step = _lines(profile), profile.step.median
     largest = max(lines, key=lambda line: line.seconds)
     name = STAGE_TITLES[profile.stage].partition(": ")[2]
-    where = f"layer{NO_BREAK}{largest.layers}, {largest.name}" if largest.layers else largest.name
-    several = "," in largest.layers
-    where = where.replace("layer", "layers", 1) if several else where
+    where = _where(largest, lines)
     title = f"{capital(name)} spends {share(largest.seconds / step)} of a step of {profile.network} in {where}"
     if profile.emulated:
         title = f"Emulated on the CPU, {title[:1].lower() if name[1:2].islower() else title[:1]}{title[1:]}"
@@ -102,6 +100,17 @@ def _lines(profile: Profile) -> list[_Line]:
     first = [line for line in lines[:1] if not line.layers]
     layers = [line for line in lines if line.layers]
     return [*first, *layers, *(line for line in lines if not line.layers and line not in first), between]
+
+
+def _where(largest: _Line, lines: list[_Line]) -> str:
+    """What a headline calls a line: its layer, or its operation where other lines are about the same layers, too."""
+    if not largest.layers:
+        return largest.name
+    own = set(largest.layers.split(", "))
+    layers = f"layer{'s' if len(own) > 1 else ''}{NO_BREAK}{largest.layers}"
+    if any(own & set(line.layers.split(", ")) for line in lines if line is not largest):
+        return f"the operation {largest.name} of {layers}"
+    return f"{layers}, {largest.name}"
 
 
 def _line_of(each: Timed, lines: list[_Line]) -> _Line:

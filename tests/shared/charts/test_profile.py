@@ -88,7 +88,9 @@ def test_a_kernel_of_several_layers_is_not_counted_as_one_of_them() -> None:
     (axes,) = chart.figure.axes
     names = [label.get_text().replace("\u00a0\u00a0", " ") for label in axes.get_yticklabels()]
     assert names == ["1 forward_partial", "1, 3 head", "1, 3 update", "between the operations"]
-    assert chart.title.replace("\u00a0", " ") == "C spends 30 % of a step of residual_cnn in layers 1, 3, update"
+    assert chart.title.replace("\u00a0", " ") == (
+        "C spends 30 % of a step of residual_cnn in the operation update of layers 1, 3"
+    )
 
 
 def test_an_emulated_step_is_never_shown_as_a_gpus() -> None:
