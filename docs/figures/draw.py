@@ -19,6 +19,7 @@ import convolution_networks
 import convolution_rungs
 import convolution_sizes
 import cuda_guide
+import eight_bits
 import gpu_step
 import house
 import matplotlib
@@ -45,6 +46,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **convolution_rungs.FIGURES,
     **convolution_sizes.FIGURES,
     **cuda_guide.FIGURES,
+    **eight_bits.FIGURES,
     **gpu_step.FIGURES,
     **numerics.FIGURES,
     **phase1_python.FIGURES,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,7 +186,7 @@ def _upright(path: Path, colour: bool) -> tuple[np.ndarray, Original]:
         else:
             transparent = False
         picture = picture.convert("RGB" if colour else "L")
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, TypeError, struct.error) as error:  # the last two: damaged EXIF fields
         raise DataError(f"{path}: the picture is damaged ({error})") from error
     if transparent:
         raise DataError(f"{path}: expected a picture without transparent places; lay it on a background first")

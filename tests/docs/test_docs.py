@@ -11,7 +11,9 @@ import shlex
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.docs import docs_runner
 from tests.docs.docs_blocks import PAGES, ROOT, Block, blocks, commands, complaint, page_blocks, programs
@@ -37,7 +39,7 @@ SHORTER_MODULES = {
 }
 """The same for `python -m MODULE`."""
 
-NEEDS = {"--compile": "numba_cuda", "torch_layers.py": "torch"}
+NEEDS = {"--compile": "numba_cuda", "torch_layers.py": "torch", ".onnx": "onnxruntime"}
 """A word of a command, and the package without which the command can only say that it is missing."""
 
 EXITS = {
@@ -65,6 +67,15 @@ WORKSPACE = "groundup-course"
 
 GIVEN = {"docs/benchmarks/schema.md": {"runs/bench/results.json": "docs/benchmarks/bench-quick/results.json"}}
 """Page -> files that its programs find in their folder -> where they come from."""
+
+
+BEFORE = {
+    "docs/guides/export.md": [
+        "groundup train stage2 --run-dir runs/digits",
+        "groundup export runs/digits --out digits.onnx",
+    ]
+}
+"""Page -> the commands of it that have to be run before its programs."""
 
 
 # ---- the rule
@@ -208,8 +219,10 @@ def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     # It looks into what an earlier command of the page has trained, unless it draws an architecture.
-    if found := re.match(r"groundup look (?!--)(\S+)", line):
+    if found := re.match(r"groundup (?:look|predict|export) (?!--)(\S+)", line):
         assert run(shortened(f"groundup train stage2 --run-dir {found[1]}"), folder).code == 0
+    for name in re.findall(r"\S+\.png", line) if line.startswith("groundup predict") else ():
+        Image.fromarray(np.full((40, 30), 255, np.uint8)).save(folder / name)
     ran = run(shortened(line), folder)
     assert ran.code == 0, ran.output
 
@@ -275,6 +288,8 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp
     for name, source in GIVEN.get(page.relative_to(ROOT).as_posix(), {}).items():
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_bytes((ROOT / source).read_bytes())
+    for line in BEFORE.get(page.relative_to(ROOT).as_posix(), ()):
+        assert run(shortened(line), folder).code == 0
     steps = [(block.page, block.line, block.text, output and output.text) for block, output in programs(page)]
     ran = docs_runner.in_a_process(docs_runner.python_page, folder, dict(os.environ), steps)
     assert ran.code == 0, ran.output

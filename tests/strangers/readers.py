@@ -7,6 +7,7 @@ A reader of a page shows what it can, or raises ValueError or OSError with a sen
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from groundup.studio.runs import curves, overview
 from groundup.studio.runs.folders import RunFolder
 from shared.bench.on_gpu import gpu_record
 from shared.bench.records import document as results_file
+from shared.data.pictures import Wanted, read_one
 from shared.machine.processes import ROOT
 from shared.training.checkpoints import load_checkpoint, read_about
 from shared.training.run_facts import read_facts
@@ -108,6 +110,17 @@ def _overview(folder: Path) -> Any:
     return json.dumps(overview.overview(_run(folder)), allow_nan=False)
 
 
+@cache
+def _photograph() -> bytes:
+    from PIL import Image
+
+    fields = Image.Exif()
+    fields[274], fields[305] = 6, "groundup"  # the camera was turned; the program
+    content = io.BytesIO()
+    Image.fromarray(np.arange(63, dtype=np.uint8).reshape(9, 7)).save(content, "JPEG", exif=fields)
+    return content.getvalue()
+
+
 CHECKPOINT = "runs/x/last.safetensors"
 READERS: dict[str, Reader] = {
     "a checkpoint": Reader(
@@ -136,6 +149,9 @@ READERS: dict[str, Reader] = {
     ),
     "own drawings: labels": _mine("train-labels-idx1-ubyte"),
     "own drawings: images": _mine("train-images-idx3-ubyte"),
+    "a photograph": Reader(
+        "theirs.jpg", _photograph, lambda folder: read_one(folder / "theirs.jpg", Wanted(False, (5, 5)))
+    ),
     "results of bench": Reader(
         "theirs.json",
         (RECORDS / "bench-quick" / "results.json").read_bytes,

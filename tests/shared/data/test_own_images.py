@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from shared.data.datasets import FILES, TEST_FILES, TRAIN_FILES, DataError, DataNote, load_dataset, load_test, place_of
+from shared.data.pictures import Wanted, read_one
 from tests.shared.data.idx_files import idx_bytes, write
 from tests.shared.data.own_sets import FLAGS, SHAPES, flags, shapes
 
@@ -92,6 +93,17 @@ def test_a_photograph_stands_as_the_camera_was_held(tmp_path: Path) -> None:
         save(tmp_path / "p" / place, noise(4, 6), exif=exif)
         data = load_dataset(str(tmp_path / "p"))
         assert data.train.shape == data.test.shape == (1, 6, 4)
+
+
+def test_a_text_in_an_exif_field_for_a_number_is_told(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x0131] = 6, "a program"
+    path = save(tmp_path / "damaged.jpg", noise(4, 6), exif=exif)
+    content = path.read_bytes()
+    assert content.count(b"\x01\x31\x00\x02") == 1
+    path.write_bytes(content.replace(b"\x01\x31\x00\x02", b"\x01\x01\x00\x02"))  # now the text is the image's height
+    with pytest.raises(DataError, match=r"damaged\.jpg: the picture is damaged \("):
+        read_one(path, Wanted(False, None))
 
 
 @pytest.mark.parametrize(("resize", "shape"), [("8", (8, 8)), ("20", (20, 20)), ("24x16", (24, 16))])

@@ -86,7 +86,7 @@ def test_a_known_network_trained_briefly_answers_the_same(name: str) -> None:
     own = [
         [np.array(each, np.float64) for each in arrays] for arrays in (network.parameters, network.running_statistics)
     ]
-    problem = Problem(name, named(name), network.loss_name, own[0], own[1], [(x.reshape(8, 1, 28, 28), x)], [])
+    problem = Problem(name, named(name), network.loss_name, own[0], own[1], [(x.reshape(-1, 1, 28, 28), x)], [])
     assert difference(problem) <= DEMANDED
 
 

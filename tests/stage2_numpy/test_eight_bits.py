@@ -1,0 +1,162 @@
+"""Eight bits on stage 2: how far a number may be off, that sums are exact, and what a network loses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from shared.architectures import named
+from shared.data.datasets import load_dataset
+from shared.data.normalisation import Normalisation
+from shared.machine.processes import ROOT
+from shared.training.checkpoints import load_checkpoint
+from stage2_numpy.eight_bits import (
+    LARGEST,
+    LONGEST_SUM,
+    dense_in_eight_bits,
+    dequantise,
+    integer_matmul,
+    quantise,
+    rounded_parameters,
+    symmetric_scale,
+)
+from stage2_numpy.network import Network
+
+SHIPPED = Path(ROOT) / "groundup/studio/digits/network.safetensors"
+finite = st.floats(-1e6, 1e6, width=32).map(lambda value: value if abs(value) > 1e-30 else 0.0)
+matrices = arrays(np.float32, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=finite)
+
+
+def test_three_weights_by_hand() -> None:
+    weights = np.array([0.5, -1.27, 0.024])
+    scale = symmetric_scale(weights)
+    assert scale == pytest.approx(0.01)
+    numbers = quantise(weights, scale)
+    assert (numbers.dtype, numbers.tolist()) == (np.int8, [50, -127, 2])
+    np.testing.assert_allclose(dequantise(numbers, scale), [0.5, -1.27, 0.02])
+
+
+def test_each_output_has_the_scale_of_its_own_largest_weight() -> None:
+    dense = np.array([[1.0, -100.0], [-2.0, 3.0]], np.float32)  # (in, out)
+    assert (symmetric_scale(dense, axis=1) * LARGEST).tolist() == [[2.0, 100.0]]
+    filters = np.stack([np.full((3, 2, 2), 4.0), np.full((3, 2, 2), -8.0)])  # (out, in, rows, columns)
+    scales = symmetric_scale(filters, axis=0)
+    assert scales.shape == (2, 1, 1, 1)
+    assert np.ravel(scales * LARGEST).tolist() == [4.0, 8.0]
+    assert symmetric_scale(dense, axis=-1).tolist() == symmetric_scale(dense, axis=1).tolist()
+
+
+@given(matrices, st.sampled_from([None, 0, 1]))
+def test_a_number_is_off_by_half_a_scale_at_most_and_its_opposite_by_as_much(
+    values: np.ndarray, axis: int | None
+) -> None:
+    scale = symmetric_scale(values, axis)
+    assert scale.dtype == values.dtype
+    numbers = quantise(values, scale)
+    assert np.abs(numbers.astype(int)).max(initial=0) <= LARGEST
+    off = np.abs(dequantise(numbers, scale).astype(float) - values)
+    assert np.all(off <= 0.5 * scale + np.abs(values) * 1e-6)
+    assert np.array_equal(quantise(-values, scale), -numbers)
+    assert np.all(symmetric_scale(values, axis) <= symmetric_scale(values)) or not values.all()
+
+
+def test_halves_go_to_the_even_number_and_what_is_beyond_stays_at_the_end() -> None:
+    assert quantise(np.array([0.5, 1.5, -2.5, 200.0, -1e9]), 1.0).tolist() == [0, 2, -2, 127, -127]
+
+
+def test_zeros_stay_zeros_and_need_no_division_by_zero() -> None:
+    values = np.zeros((2, 3), np.float32)
+    with np.errstate(all="raise"):
+        scale = symmetric_scale(values, axis=1)
+        assert scale.tolist() == [[1.0, 1.0, 1.0]]
+        assert not quantise(values, scale).any()
+
+
+@pytest.mark.parametrize("values", [[], [1.0, np.nan], [np.inf]])
+def test_what_has_no_largest_number_is_refused(values: list[float]) -> None:
+    with pytest.raises(
+        ValueError, match=r"symmetric_scale: values: expected finite numbers, at least one, got shape \("
+    ):
+        symmetric_scale(np.array(values))
+
+
+def test_sums_of_whole_numbers_are_exact_up_to_the_last_that_fits() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-LARGEST, LARGEST + 1, shape, dtype=np.int8) for shape in ((5, 700), (700, 4)))
+    sums = integer_matmul(a, b)
+    assert sums.dtype == np.int32
+    rows, columns = a.tolist(), b.T.tolist()
+    assert sums.tolist() == [[sum(map(int.__mul__, row, column)) for column in columns] for row in rows]
+    ends = np.full((1, LONGEST_SUM), -LARGEST, np.int8)
+    assert integer_matmul(ends, ends.T).tolist() == [[LARGEST**2 * LONGEST_SUM]]
+    with pytest.raises(ValueError, match="integer_matmul: 133,145 terms; a sum of 32 bits has room for 133,144"):
+        integer_matmul(np.ones((1, LONGEST_SUM + 1), np.int8), np.ones((LONGEST_SUM + 1, 1), np.int8))
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_a_dense_layer_is_off_by_what_its_two_roundings_explain(per_channel: bool) -> None:
+    rng = np.random.default_rng(1)
+    x, bias = rng.standard_normal((9, 50)), rng.standard_normal(7)
+    weights = rng.standard_normal((50, 7)) * np.geomspace(0.01, 10, 7)  # outputs of very different sizes
+    got = dense_in_eight_bits(x, weights, bias, per_channel)
+    of_x, of_w = symmetric_scale(x), symmetric_scale(weights, 1 if per_channel else None)
+    terms = np.abs(x)[:, :, None] * of_w / 2 + np.abs(weights) * of_x / 2 + of_x * of_w / 4
+    off = np.abs(got - (x @ weights + bias))
+    assert np.all(off <= terms.sum(axis=1) * (1 + 1e-12))
+    assert off.max() > 1e-3  # something was rounded
+
+
+def test_a_scale_for_each_output_saves_those_with_small_weights() -> None:
+    rng = np.random.default_rng(2)
+    x, weights = rng.standard_normal((9, 50)), rng.standard_normal((50, 2)) * [0.001, 1.0]
+    exact = x @ weights
+    off = {
+        per_channel: np.abs(dense_in_eight_bits(x, weights, np.zeros(2), per_channel) - exact).max(axis=0)
+        for per_channel in (False, True)
+    }
+    assert off[False][0] > 0.1 * np.abs(exact[:, 0]).max()
+    assert off[True][0] < 0.02 * np.abs(exact[:, 0]).max()
+
+
+def test_shapes_that_do_not_fit_are_told_as_in_any_dense_layer() -> None:
+    with pytest.raises(ValueError, match="Dense"):
+        dense_in_eight_bits(np.ones((2, 3)), np.ones((4, 5)), np.zeros(5))
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_every_weight_becomes_one_of_255_and_nothing_else_changes(per_channel: bool) -> None:
+    architecture = named("residual_cnn")
+    network = Network(architecture, seed=1)
+    before = [array.copy() for array in network.parameters]
+    after = rounded_parameters(architecture, network.parameters, per_channel)
+    for described, old, new, own in zip(architecture.parameters(), before, after, network.parameters, strict=True):
+        assert np.array_equal(old, own)
+        assert (new.shape, new.dtype) == (old.shape, old.dtype)
+        if not described.fan_in:
+            assert np.array_equal(new, old)
+            continue
+        outputs = np.moveaxis(new, 1, 0) if new.ndim == 2 else new
+        groups = outputs if per_channel else [outputs]
+        assert max(len(np.unique(group)) for group in groups) <= 2 * LARGEST + 1
+        assert not np.array_equal(new, old)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_the_network_that_ships_keeps_its_answers(per_channel: bool) -> None:
+    checkpoint, test = load_checkpoint(SHIPPED), load_dataset("mnist-subset").test
+    normalisation = Normalisation.from_notes(checkpoint.about_run["notes"])
+    x = test.x if normalisation is None else normalisation.normalised(test.x)
+    (w1, b1, w2, b2) = checkpoint.parameters
+    answers = Network.from_parameters(checkpoint.parameters).forward(x).argmax(axis=1)
+    rounded = rounded_parameters(checkpoint.architecture, checkpoint.parameters, per_channel)
+    by_weights = Network.from_parameters(rounded).forward(x).argmax(axis=1)
+    hidden = np.maximum(dense_in_eight_bits(x, w1, b1, per_channel), 0)
+    by_integers = dense_in_eight_bits(hidden, w2, b2, per_channel).argmax(axis=1)
+    for eight in (by_weights, by_integers):
+        assert np.mean(eight == answers) >= 0.99
+        assert abs(np.mean(eight == test.y) - np.mean(answers == test.y)) <= 0.003
