@@ -199,6 +199,8 @@ def test_modules_that_programs_ask_for_are_there(installed: None) -> None:
     assert numba.cuda.cudadrv.driver.CudaAPIError is driver.CudaAPIError
     testing = importlib.import_module("numba.cuda.testing")
     assert testing.skip_on_cudasim("only on a GPU")(made) is made  # NUMBA_ENABLE_CUDASIM is not set
+    assert testing.cc_X_or_above(*cuda.get_current_device().compute_capability)
+    assert not testing.cc_X_or_above(99, 0)
     assert find_spec("numba_cuda_mlir") is not None
     assert find_spec("numba.cuda") is not None
     with pytest.raises(AttributeError, match=r"the emulator's numba.cuda.cudadrv has no 'nothing'"):
@@ -222,3 +224,25 @@ def test_an_array_goes_through_the_array_interface_and_other_memory_is_refused()
     Foreign.__cuda_array_interface__ = {**Foreign.__cuda_array_interface__, "data": (host.ctypes.data, False)}
     with pytest.raises(TypeError, match="as_cuda_array: expected an array of the emulated device, got the address 0x"):
         cuda.as_cuda_array(Foreign())
+
+
+@BOTH_MODES
+def test_a_pointer_is_the_memory_from_an_address_to_the_end_of_its_array(mode: dict[str, bool]) -> None:
+    @cuda.jit(numba.types.void(numba.types.CPointer(float32), numba.types.uint32))
+    def add_one(x, n):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < n:
+            x[i] += 1
+
+    device = cuda.to_device(np.arange(4, dtype=np.float32))
+    address = device.__cuda_array_interface__["data"][0]
+    with options(**mode):
+        add_one[1, 8](address + 4, 3)
+        assert device.copy_to_host().tolist() == [0, 2, 3, 4]
+        with pytest.raises(KernelError, match=r"x\[3\] is out of bounds"):
+            add_one[1, 8](address + 4, 4)
+        with pytest.raises(
+            TypeError, match=r"add_one: the argument 'x': expected the address of a device array, .* 0x10"
+        ):
+            add_one[1, 8](16, 1)
+    assert "def run(" in add_one.emulated_source()
