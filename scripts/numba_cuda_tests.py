@@ -36,7 +36,7 @@ CUDAPY = "numba.cuda.tests.cudapy"
 #: Names of what shows a GPU's code, links to it, or asks a driver.
 CODE = re.compile(
     r"inspect_(asm|llvm|sass|types|lto)|compile_ptx|cuda\.compile|compile_all|compile_for_current|\bptx|\bllvm|nvdisasm"
-    r"|regs_per_thread|_mem_size|mem_per_(block|thread)|declare_device|\blink=|ipc_handle|cufunc|_cuda_context"
+    r"|regs_per_thread|_mem_size|mem_per_(block|thread)|declare_device|\blink=|ipc_handle|cufunc|_cuda_context|\bdriver\.|gpu_data|memory_manager|external_stream"
 )
 
 

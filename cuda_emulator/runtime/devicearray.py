@@ -317,6 +317,11 @@ class DeviceRecord:
 class SharedNDArray(np.ndarray):
     """A NumPy array that host and device share: mapped or managed memory. A kernel changes it in place."""
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """That of a device array with the same memory."""
+        return DeviceNDArray(self.view(np.ndarray)).__cuda_array_interface__
+
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Stream | int = 0) -> np.ndarray:
         """Copy its values to `ary` or to a new NumPy array, and return that array."""
         return DeviceNDArray(self.view(np.ndarray)).copy_to_host(ary, stream)
