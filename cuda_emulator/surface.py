@@ -103,6 +103,7 @@ _ERRORS = {
 _TESTING = {
     **{each.__name__: each for each in (CUDATestCase, ForeignArray, skip_on_cudasim, skip_unless_cudasim)},
     "unittest": unittest,
+    "cc_X_or_above": lambda major, minor: device.get_current_device().compute_capability >= (major, minor),
     "xfail_unless_cudasim": _unchanged,
     **{f"skip_unless_cc_{cc}": _unchanged for cc in (50, 53, 60, 75, 80, 90)},
     **dict.fromkeys(("skip_unless_conda_cudatoolkit", "skip_if_external_memmgr", "skip_on_arm"), _for_any_reason),

@@ -72,8 +72,8 @@ def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
         return value.path
     if isinstance(value, DeviceFunction):
         return "itself" if value.source in seen else fingerprint(value.source, seen)
-    if getattr(value, "__cuda_ndarray__", False):
-        return f"device {value.numba_type}{value.shape}"
+    if not isinstance(value, np.ndarray) and (device := names.captured_array(value)) is not None:
+        return f"device {numba.typeof(device)}{device.shape}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, np.dtype):

@@ -6,7 +6,8 @@
     mapped and managed       the array itself
     numbers, records, tuples numbers keep their NumPy type; a Python int is an int64, a float a float64
 
-If the kernel has a signature, numbers are converted to its types, and arrays must have its types.
+If the kernel has a signature, numbers are converted to its types, and arrays must have its types. Where it has a
+pointer, the address of a device array is the memory from there to the array's end, so that indices are checked.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from numba import types
 from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
-from .devicearray import NOT_CONTIGUOUS, DeviceNDArray, DeviceRecord, SharedNDArray, is_contiguous, of_interface, poison
+from .devicearray import (
+    NOT_CONTIGUOUS,
+    DeviceNDArray,
+    DeviceRecord,
+    SharedNDArray,
+    is_contiguous,
+    of_interface,
+    of_pointer,
+    poison,
+)
+from .signatures import without_pointers
 
 CopyBack = Callable[[], None]
 
@@ -201,8 +212,10 @@ def fitting(value: Any, wanted: Any, name: str, kernel: str) -> Any:
     if isinstance(wanted, types.BaseTuple) and isinstance(value, tuple) and len(value) == len(wanted):
         parts = [fitting(part, wanted[place], f"{name}[{place}]", kernel) for place, part in enumerate(value)]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(wanted, types.CPointer) and isinstance(value, int | np.integer):
+        return of_pointer(int(value), as_dtype(wanted.dtype), f"{kernel}: the argument {name!r}")
     found = type_of(value, name, kernel)
-    if found == wanted or _is_array_of(value, found, wanted):
+    if found in (wanted, *without_pointers((wanted,))) or _is_array_of(value, found, wanted):
         return value
     raise TypeError(f"{kernel}: the argument {name!r} must be {wanted} as the signature says, got {found}")
 

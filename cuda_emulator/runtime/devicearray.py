@@ -246,11 +246,9 @@ def of_interface(interface: dict[str, Any], where: str) -> DeviceNDArray:
         return DeviceNDArray(np.empty(shape, dtype))
     address, readonly = interface["data"]
     size = sum((length - 1) * step for length, step in zip(shape, strides, strict=True)) + dtype.itemsize
-    for base in list(_handed_out.values()):
-        first, end = np.lib.array_utils.byte_bounds(base)
-        if first <= address and address + size <= end and min(strides, default=0) >= 0:
-            memory: Any = (ctypes.c_char * size).from_address(address)
-            memory.owner = base  # stays as long as the new array does
+    if min(strides, default=0) >= 0:
+        memory = _memory_at(address, size)
+        if memory is not None:
             array: np.ndarray = np.ndarray(shape, dtype, memory, strides=strides)
             array.flags.writeable = not readonly
             return DeviceNDArray(array)
@@ -258,6 +256,33 @@ def of_interface(interface: dict[str, Any], where: str) -> DeviceNDArray:
         f"{where}: expected an array of the emulated device, got the address {address:#x} of other memory, perhaps a "
         "GPU's, which the emulator does not see: bring the array to the host as a NumPy array"
     )
+
+
+def of_pointer(address: int, dtype: np.dtype, where: str) -> np.ndarray:
+    """The memory from an address on, to the end of its array: what a kernel sees behind a pointer.
+
+    Raises TypeError if the address is none that the emulator has given away.
+    """
+    memory = _memory_at(address)
+    if memory is None:
+        raise TypeError(
+            f"{where}: expected the address of a device array, as its __cuda_array_interface__ has it, got {address:#x}"
+        )
+    return np.frombuffer(memory, dtype, len(memory) // dtype.itemsize)
+
+
+def _memory_at(address: int, size: int | None = None) -> Any:
+    """`size` bytes of an array whose address was given away, or all from there to its end; None if it is no such array.
+
+    The array stays as long as they do.
+    """
+    for base in list(_handed_out.values()):
+        first, end = np.lib.array_utils.byte_bounds(base)
+        if first <= address < end and address + (size or 0) <= end:
+            memory: Any = (ctypes.c_char * (end - address if size is None else size)).from_address(address)
+            memory.owner = base
+            return memory
+    return None
 
 
 class DeviceRecord:
@@ -294,6 +319,11 @@ class DeviceRecord:
 
 class SharedNDArray(np.ndarray):
     """A NumPy array that host and device share: mapped or managed memory. A kernel changes it in place."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """That of a device array with the same memory."""
+        return DeviceNDArray(self.view(np.ndarray)).__cuda_array_interface__
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Stream | int = 0) -> np.ndarray:
         """Copy its values to `ary` or to a new NumPy array, and return that array."""

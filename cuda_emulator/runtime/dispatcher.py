@@ -23,7 +23,7 @@ from .arguments import Arguments, fitting, type_of
 from .facts import Facts
 from .launch import Ready, launch
 from .places import launch_error
-from .signatures import argument_types
+from .signatures import argument_types, without_pointers
 from .streams import Stream, checked_stream, observe
 from .unwritten import forget
 
@@ -293,7 +293,7 @@ class Kernel(Facts):
     def overloads(self) -> dict[tuple[Any, ...], Any]:
         """{argument types: compiled kernel}, of its signatures and of the launches so far."""
         for types in self.signatures:  # numba-cuda compiles these when the kernel is defined
-            self._get_ready(types, current())
+            self._get_ready(without_pointers(types), current())
         return self.compiled
 
     def traced(self, types: tuple[Any, ...], accesses_only: bool = False) -> CompiledKernel:
@@ -350,7 +350,7 @@ class Kernel(Facts):
 
     def compile(self, signature: Any) -> Any:
         """Compile for the argument types of `signature` now, instead of at the first launch."""
-        return self._get_ready(argument_types(signature, device=False), current()).compiled
+        return self._get_ready(without_pointers(argument_types(signature, device=False)), current()).compiled
 
     def emulated_source(self, *arguments: Any) -> str:
         """The Python source that the emulator generates for arguments of these types.
@@ -361,7 +361,7 @@ class Kernel(Facts):
         if arguments:
             return str(self._get_ready(self._arguments(arguments).types, current()).compiled.source)
         if self.signatures:
-            return str(self._get_ready(self.signatures[0], current()).compiled.source)
+            return str(self._get_ready(without_pointers(self.signatures[0]), current()).compiled.source)
         if self._ready:
             return str(list(self._ready.values())[-1].compiled.source)
         name = self.py_func.__name__

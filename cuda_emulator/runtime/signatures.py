@@ -20,3 +20,8 @@ def argument_types(signature: Any, device: bool) -> tuple[Any, ...]:
     if not device and result not in (None, types.none):
         raise TypeError(f"cuda.jit: a kernel returns nothing, its signature says {result}: write void(...)")
     return tuple(arguments)
+
+
+def without_pointers(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The types with which a kernel is compiled: behind a pointer there is an array."""
+    return tuple(types.Array(kind.dtype, 1, "C") if isinstance(kind, types.CPointer) else kind for kind in kinds)

@@ -18,7 +18,7 @@ from numba.np.numpy_support import as_dtype
 
 from ..compiler.functions import DeviceFunction
 from ..intrinsics import Intrinsic
-from .devicearray import DeviceNDArray
+from .devicearray import DeviceNDArray, of_interface
 from .dispatcher import Kernel
 from .places import definition_error, launch_error
 from .transfers import device_array, to_device
@@ -105,6 +105,8 @@ def _launch(kernel: Kernel, threads: int, arguments: Sequence[Any]) -> None:
 
 
 def _host(value: Any) -> np.ndarray:
+    if not isinstance(value, DeviceNDArray | np.ndarray) and hasattr(value, "__cuda_array_interface__"):
+        value = of_interface(value.__cuda_array_interface__, "an argument of a ufunc")
     return value._array if isinstance(value, DeviceNDArray) else np.asarray(value)
 
 

@@ -91,6 +91,10 @@ def numpy_dtype(kind: Any) -> np.dtype[Any]:
     return np.dtype(numpy_support.as_dtype(kind) if isinstance(kind, numba.types.Type) else kind)
 
 
+#: NumPy's for two functions of math, as in the generated source.
+_NUMPYS: dict[Any, Any] = {math.fmod: np.fmod, math.nextafter: np.nextafter}
+
+
 @functools.cache
 def _signature(function: Any, types: tuple[type, ...]) -> tuple[tuple[np.dtype[Any], ...], np.dtype[Any]] | None:
     """(dtypes that Numba casts the operands to, dtype of the result); None if an operand is no number."""
@@ -98,7 +102,7 @@ def _signature(function: Any, types: tuple[type, ...]) -> tuple[tuple[np.dtype[A
         return None
     context = cpu_target.typing_context
     context.refresh()
-    function = np.fmod if function is math.fmod else function  # as in the generated source
+    function = _NUMPYS.get(function, function)
     found = context.resolve_function_type(function, tuple(_NUMBA_TYPES[kind] for kind in types), {})
     if found is None:
         return None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 import linecache
+import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -199,6 +203,8 @@ def test_modules_that_programs_ask_for_are_there(installed: None) -> None:
     assert numba.cuda.cudadrv.driver.CudaAPIError is driver.CudaAPIError
     testing = importlib.import_module("numba.cuda.testing")
     assert testing.skip_on_cudasim("only on a GPU")(made) is made  # NUMBA_ENABLE_CUDASIM is not set
+    assert testing.cc_X_or_above(*cuda.get_current_device().compute_capability)
+    assert not testing.cc_X_or_above(99, 0)
     assert find_spec("numba_cuda_mlir") is not None
     assert find_spec("numba.cuda") is not None
     with pytest.raises(AttributeError, match=r"the emulator's numba.cuda.cudadrv has no 'nothing'"):
@@ -222,3 +228,126 @@ def test_an_array_goes_through_the_array_interface_and_other_memory_is_refused()
     Foreign.__cuda_array_interface__ = {**Foreign.__cuda_array_interface__, "data": (host.ctypes.data, False)}
     with pytest.raises(TypeError, match="as_cuda_array: expected an array of the emulated device, got the address 0x"):
         cuda.as_cuda_array(Foreign())
+
+
+@BOTH_MODES
+def test_a_pointer_is_the_memory_from_an_address_to_the_end_of_its_array(mode: dict[str, bool]) -> None:
+    @cuda.jit(numba.types.void(numba.types.CPointer(float32), numba.types.uint32))
+    def add_one(x, n):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < n:
+            x[i] += 1
+
+    device = cuda.to_device(np.arange(4, dtype=np.float32))
+    address = device.__cuda_array_interface__["data"][0]
+    with options(**mode):
+        add_one[1, 8](address + 4, 3)
+        assert device.copy_to_host().tolist() == [0, 2, 3, 4]
+        with pytest.raises(KernelError, match=r"x\[3\] is out of bounds"):
+            add_one[1, 8](address + 4, 4)
+        with pytest.raises(
+            TypeError, match=r"add_one: the argument 'x': expected the address of a device array, .* 0x10"
+        ):
+            add_one[1, 8](16, 1)
+    assert "def run(" in add_one.emulated_source()
+
+
+@cuda.jit(device=True)
+def doubled(x):  # type: ignore[no-untyped-def]
+    return 2 * x
+
+
+@cuda.jit(device=True)
+def counted(a, size, dtype, operation, key):  # type: ignore[no-untyped-def]
+    t = cuda.threadIdx.x
+    s = cuda.shared.array(size, dtype)
+    s[t] = 0
+    cuda.syncthreads()
+    operation(s, key(a[t]) % size, 1)
+    cuda.syncthreads()
+    a[t] = s[t]
+
+
+@cuda.jit(device=True)
+def applied(function, x):  # type: ignore[no-untyped-def]
+    return function(x)
+
+
+@cuda.jit(device=True)
+def endless(function, x):  # type: ignore[no-untyped-def]
+    return endless(function, function(x))
+
+
+@pytest.mark.parametrize("mode", [{}, {"check": True}], ids=["plain", "check"])
+def test_a_device_function_takes_functions_types_and_sizes(mode: dict[str, bool]) -> None:
+    @cuda.jit
+    def histogram(a):  # type: ignore[no-untyped-def]
+        counted(a, 8, int32, cuda.atomic.add, doubled)
+
+    @cuda.jit
+    def twice_and_back(a):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        a[i] = applied(doubled, a[i]) + applied(abs, -a[i])
+
+    with options(**mode):
+        a = np.array([0, 1, 1, 3, 3, 3, 4, 7], np.int32)
+        histogram[1, 8](a)
+        assert a.tolist() == [2, 0, 2, 0, 0, 0, 4, 0]
+        twice_and_back[1, 8](a)
+        assert a.tolist() == [6, 0, 6, 0, 0, 0, 12, 0]
+
+    @cuda.jit
+    def for_ever(a):  # type: ignore[no-untyped-def]
+        a[0] = endless(doubled, a[0])
+
+    with pytest.raises(KernelError, match="'endless' calls itself; recursion is not supported by the emulator"):
+        for_ever[1, 1](a)
+
+
+@BOTH_MODES
+def test_bits_and_neighbours_of_numbers(mode: dict[str, bool]) -> None:
+    @cuda.jit
+    def kernel(bits, near):  # type: ignore[no-untyped-def]
+        bits[0] = bits[0].bit_count()
+        near[0] = math.nextafter(near[0], 2.0)
+
+    bits, near = np.array([0b1011], np.uint32), np.ones(1)
+    with options(**mode):
+        kernel[1, 1](bits, near)
+    assert (bits[0], near[0]) == (3, math.nextafter(1.0, 2.0))
+
+
+def added(x: Any, y: Any) -> Any:
+    return x + y
+
+
+class Handed:
+    """An array of another library: only its interface is seen."""
+
+    def __init__(self, array: Any) -> None:
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+def test_an_array_of_another_library_is_read_by_name_and_by_ufuncs(installed: None) -> None:
+    device, managed = cuda.to_device(np.arange(3.0)), cuda.managed_array(3)
+    captured, managed[:] = Handed(device), 1
+
+    @cuda.jit
+    def copy(out):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        out[i] = captured[i]
+        captured[i] += 1
+
+    copy[1, 3](Handed(managed))
+    assert managed.tolist() == [0, 1, 2]
+    assert device.copy_to_host().tolist() == [1, 2, 3]
+    total = vectorize(["float64(float64, float64)"], target="cuda")(added)
+    assert total(Handed(device), 1.0).tolist() == [2, 3, 4]
+
+
+def test_the_text_of_python_c_is_its_argument(tmp_path: Path) -> None:
+    code = (
+        "from cuda_emulator import cuda\n@cuda.jit\ndef hello():\n    print('hello', cuda.threadIdx.x)\nhello[1, 2]()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "hello 0\nhello 1\n"

@@ -89,6 +89,29 @@ def test_enable_writes_one_line_that_waits_for_the_variable(
     assert command(capsys, "disable") == (0, f"removed {tmp_path / commands.PTH}\n", "")
 
 
+WATCHED = """
+import os, sys
+loaded, happened = set(sys.modules), []
+sys.addaudithook(lambda event, arguments: happened.append((event, str(arguments)[:80])))
+exec(sys.argv[1])
+print(sorted(set(sys.modules) - loaded), [each for each in happened if each[0] in ("import", "open", "os.listdir")])
+"""
+
+
+def test_the_line_of_enable_opens_and_imports_nothing_without_the_variable(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands.sysconfig, "get_path", lambda name: str(tmp_path))
+    assert command(capsys, "enable")[0] == 0
+    line = (tmp_path / commands.PTH).read_text()
+    for value, quiet in ((None, True), ("", True), ("1", False)):
+        environment = {name: text for name, text in os.environ.items() if name != "CUDA_EMULATOR"}
+        environment |= {} if value is None else {"CUDA_EMULATOR": value}
+        program = [sys.executable, "-c", WATCHED, line]
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+        assert (done.stdout == "[] []\n") == quiet, (value, done.stdout)
+
+
 def test_the_variable_has_words_for_all_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for settings in (Settings(), Settings(check=True, wrap=True, threads=2), Settings(bounds=False, divergence="warn")):
         for name, value in to_environment(settings).items():

@@ -61,6 +61,9 @@ def rewritten(normaliser: Normaliser, node: ast.Call) -> ast.expr:
             "@cuda.jit(device=True)",
             node,
         )
+    bare = not node.args and not node.keywords
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "bit_count" and bare and function is names.UNKNOWN:
+        return call("_popc", normaliser.expression(node.func.value))  # of an int; Numba's CPU has no such method
     if function is print:
         normaliser.unit.prints = True
     target, *new = normaliser.in_order([node.func, *node.args, *(keyword.value for keyword in node.keywords)])

@@ -7,9 +7,13 @@ statement. So the function's statements replace the call, with renamed variables
 from __future__ import annotations
 
 import ast
+import copy
 from typing import TYPE_CHECKING, Any
 
-from ...intrinsics import COLLECTIVES
+import numpy as np
+from numba import types
+
+from ...intrinsics import COLLECTIVES, Intrinsic
 from ..functions import DeviceFunction
 from ..trees import assign, call, constant, copied, load, placed
 from ..unit import Unit
@@ -19,6 +23,9 @@ from .statics import describe_kind, static_expression
 
 if TYPE_CHECKING:
     from .normalise import Normaliser
+
+FOR_COMPILERS = (Intrinsic, DeviceFunction, types.Type, np.dtype)
+"""Values that exist only while a kernel is compiled."""
 
 
 def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
@@ -39,9 +46,14 @@ def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -
 def device_call(caller: Normaliser, function: DeviceFunction, node: ast.Call) -> ast.expr:
     """The expression that replaces a call of a device function."""
     source = function.source
-    if source in caller.stack or source is caller.source:
+    if any(source.tree is known.tree for known in (*caller.stack, caller.source)):
         raise caller.error(f"{source.name!r} calls itself; recursion is not supported by the emulator", node)
     arguments = by_position(caller, source, node)
+    bound = constant_arguments(caller, source, arguments)
+    if bound:
+        arguments = [argument for name, argument in zip(source.parameters, arguments, strict=True) if name not in bound]
+        function = copy.copy(function)
+        function.__dict__["source"] = source = BoundSource(source, bound)
     if not must_inline(source):
         return call(device_name(caller.unit, function), *caller.in_order(arguments))
     if caller.lazy:
@@ -51,6 +63,43 @@ def device_call(caller: Normaliser, function: DeviceFunction, node: ast.Call) ->
             node,
         )
     return inlined(caller, source, arguments, node)
+
+
+class BoundSource(FunctionSource):
+    """A device function with some of its arguments bound to constants, which it then reads like global names."""
+
+    def __init__(self, source: FunctionSource, bound: dict[str, Any]) -> None:
+        vars(self).update(vars(source))
+        self.bound = bound
+        self.parameters = [name for name in source.parameters if name not in bound]
+        self.stored = source.stored - bound.keys()
+        self.read_names()
+
+    def read_names(self) -> None:
+        """Read the values of the global and captured names again; those of the arguments stay."""
+        super().read_names()
+        self.names.update(self.bound)
+
+
+def constant_arguments(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr]) -> dict[str, Any]:
+    """{parameter: value} of the arguments that are constants, if one of them is a function or a type: no variable of
+    the generated source can hold that. Empty for all other calls."""
+    if source.captured or source.nested:
+        return {}
+    assigned = {
+        part.id for part in ast.walk(source.tree) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    }
+    bound: dict[str, Any] = {}
+    for name, argument in zip(source.parameters, arguments, strict=True):
+        value = names.UNKNOWN if getattr(argument, "finished", False) else names.look_up(caller.source, argument)
+        if value is names.UNKNOWN and isinstance(argument, ast.Tuple):
+            value = names.constant(caller.source, argument)
+        if name not in assigned and isinstance(value, (*FOR_COMPILERS, bool, int, float, tuple, np.generic)):
+            bound[name] = value
+    functions = (value for value in bound.values() if isinstance(value, DeviceFunction))
+    if any(function.source.captured for function in functions):
+        return {}
+    return bound if any(isinstance(value, FOR_COMPILERS) for value in bound.values()) else {}
 
 
 def by_position(caller: Normaliser, source: FunctionSource, node: ast.Call) -> list[ast.expr]:

@@ -16,6 +16,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from ...intrinsics import Intrinsic
+from ...runtime.devicearray import of_interface
 from ..functions import DeviceFunction
 from .nested import nested_functions
 from .source import FunctionSource
@@ -26,12 +27,14 @@ UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 
 def captured_array(value: Any) -> np.ndarray[Any, Any] | None:
     """The memory of a global array: a read-only copy of a NumPy array (Numba freezes it), the device array's own
-    memory. None for anything else."""
+    memory, also behind another library's __cuda_array_interface__. None for anything else."""
     if isinstance(value, np.ndarray):
         frozen = value.copy()
         frozen.flags.writeable = False
         return frozen
     memory = getattr(value, "_array", None) if getattr(value, "__cuda_ndarray__", False) else None
+    if memory is None and isinstance(interface := getattr(value, "__cuda_array_interface__", None), dict):
+        memory = of_interface(interface, "an array that a kernel reads by name")._array
     return memory if isinstance(memory, np.ndarray) else None
 
 

@@ -65,8 +65,9 @@ class Written:
 
 
 def text_of_exec(code: CodeType) -> str | None:
-    """The text of a function that exec() is just defining: a string that the caller of exec() holds, in a variable or
-    as a constant, and from which Python makes exactly these instructions. None if there is no such string.
+    """The text of a function that exec() or `python -c` is just defining: a string that the caller of exec() holds, in
+    a variable or as a constant, or the code of the command line, from which Python makes exactly these instructions.
+    None if there is no such string.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != code.co_filename:
@@ -76,14 +77,15 @@ def text_of_exec(code: CodeType) -> str | None:
         operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
     )
     for _ in range(3):  # exec() may stand in a helper that got the text from its caller
-        if caller is None:
-            return None
-        for value in (*caller.f_code.co_consts, *caller.f_locals.values()):
+        held = (*caller.f_code.co_consts, *caller.f_locals.values()) if caller is not None else sys.orig_argv
+        flags = caller.f_code.co_flags & future if caller is not None else 0
+        for value in held:
             if isinstance(value, str) and code.co_name in value:
                 with suppress(SyntaxError, ValueError):
-                    flags = caller.f_code.co_flags & future
                     if compile(value, code.co_filename, "exec", flags, dont_inherit=True) == made:
                         return value
+        if caller is None:
+            return None
         caller = caller.f_back
     return None
 

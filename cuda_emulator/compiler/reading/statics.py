@@ -83,6 +83,8 @@ def _function(value: Any) -> ast.expr | None:
         return expression("np.bool_" if dtype == np.bool_ else f"np.{dtype.name}")
     if value is math.fmod:  # devices have it; Numba's CPU does not
         return expression("_fmod")
+    if value is math.nextafter:
+        return expression("np.nextafter")
     name = getattr(value, "__name__", None)
     if not isinstance(name, str) or (isinstance(value, FunctionType) and value.__module__ not in ("numpy", "operator")):
         return None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup import doctor
-from groundup.doctor import Facts, Finding
+from groundup.doctor import Facts, Finding, survey
 from groundup.doctor.facts import DEPENDENCIES, DataFound, StageFound, Trial
 from groundup.doctor.report import plain
 from tests.groundup.doctor.made_up_machines import (
@@ -200,6 +200,27 @@ def test_an_intel_mac_is_asked_for_the_numba_that_has_wheels_for_it() -> None:
     assert fixes(facts)["numba"] == f'{PYTHON} -m pip install "numba>=0.62,<0.63"'
     arm = replace(facts, machine="Apple M1, 8 usable cores, arm64, macOS 15.1")
     assert fixes(arm)["numba"] == f'{PYTHON} -m pip install "numba>=0.62"'
+
+
+def test_an_emulator_that_is_installed_twice_is_a_note_until_it_fails() -> None:
+    twice = replace(LAPTOP, emulator_twice=True)
+    found = said(twice)["emulator"]
+    text = "is installed twice: cuda-emulator, and groundup, which contains it; one of the two is enough"
+    assert (found.status, found.text, found.fix) == ("note", text, f"{PYTHON} -m pip uninstall cuda-emulator")
+    assert doctor.judge(twice).ok == doctor.judge(LAPTOP).ok
+    assert said(LAPTOP)["emulator"].status == "ok"
+    assert said(replace(twice, emulator=Trial(False, "boom")))["emulator"].status == "problem"
+
+
+def test_the_survey_finds_a_second_emulator_among_the_installed_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not survey._basics().emulator_twice
+    package = tmp_path / "cuda_emulator-0.1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: cuda-emulator\nVersion: 0.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert survey._basics().emulator_twice
 
 
 def test_an_emulator_that_fails_is_a_problem() -> None:
