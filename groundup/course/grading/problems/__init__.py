@@ -4,4 +4,5 @@ matrices, activations, cross_entropy, dense, networks, optimizer_steps      phas
 c_products                                                                  phase 3
 first_kernels                                                               phase 4
 kernel_reductions, kernel_losses, kernel_optimizers                         phase 5
+images, pools, norms                                                        phase 7
 """
