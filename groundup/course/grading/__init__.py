@@ -55,7 +55,8 @@ def checkpoint_checks(phase: int, own: Sequence[str] = ()) -> list[Check]:
 
     Those in Python and C are graded once more first, one by one, so that a failure names the one that is wrong.
     """
-    (module,) = _modules(f"{__name__}.checkpoints", f"phase{phase}_")
+    parts = _modules(f"{__name__}.checkpoints", f"phase{phase}_")  # of phase 7 there are several
+    (module,) = [part for part in parts if hasattr(part, "checkpoint")]
     named = [task for task in map(course().task, own) if task.stage in STAGES[:3]]
     alone = [_by_itself(task) for task in named]
     return [*([Check("each function by itself", _in_turn(alone))] if alone else []), *module.checkpoint()]

@@ -97,15 +97,15 @@ def windows() -> list[Check]:
         ),
         (
             "the window's axes stand before the places: the order is (N, C, H', W', kh, kw)",
-            lambda *given: windows_of(*given, NONE).transpose(0, 1, 4, 5, 2, 3),
+            lambda padded, window, stride: windows_of(padded, window, stride, NONE).transpose(0, 1, 4, 5, 2, 3),
         ),
         (
             "rows and columns of each window are exchanged: the order is (N, C, H', W', kh, kw)",
-            lambda *given: windows_of(*given, NONE).swapaxes(4, 5),
+            lambda padded, window, stride: windows_of(padded, window, stride, NONE).swapaxes(4, 5),
         ),
         (
             "rows and columns of the places are exchanged: the order is (N, C, H', W', kh, kw)",
-            lambda *given: windows_of(*given, NONE).swapaxes(2, 3),
+            lambda padded, window, stride: windows_of(padded, window, stride, NONE).swapaxes(2, 3),
         ),
     ]
     function = columns().Geometry.windows
@@ -122,7 +122,7 @@ def windows() -> list[Check]:
     return graded(
         Exercise(
             call=call,
-            reference=lambda *given: twofold(windows_of(*given, NONE)),
+            reference=lambda padded, window, stride: twofold(windows_of(padded, window, stride, NONE)),
             show=lambda padded, window, stride: f"windows(padded {padded.shape}), window {window}, stride {stride}",
             hand=[(given, twofold(expected)) for given, expected in hand],
             arguments=arguments,
@@ -227,10 +227,10 @@ def residual_backward() -> list[Check]:
         x, weights, bias, *_ = conv_arguments(rng, case)
         return x, 0.3 * weights, bias, grads_of(rng, case)
 
-    def scale(*given: np.ndarray) -> Any:
+    def scale(*given: Any) -> Any:
         return {name: 10 * np.max(np.abs(value)) for name, value in right(*given).items()}
 
-    def of(**switches: float) -> Callable[..., np.ndarray]:
+    def of(**switches: Any) -> Callable[..., np.ndarray]:
         return lambda *given: right(*given, **switches)[""]
 
     middle = np.zeros((1, 1, 3, 3))

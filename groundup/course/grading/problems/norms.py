@@ -234,7 +234,7 @@ def norm_mistakes() -> list[Mistake]:
             ),
             Mistake(
                 "the running statistics change only while training",
-                lambda *given, name=name: None if given[5] else norm_of(*given[:5], True, *given[6:])[name],
+                lambda *given, name=name: None if given[5] else norm_of(*(*given[:5], True, *given[6:]))[name],
                 name,
             ),
         ]

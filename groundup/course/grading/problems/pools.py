@@ -195,7 +195,7 @@ def back_mistakes() -> list[Mistake]:
         Mistake(
             "windows overlap and have one winner: its gradients add up. With an array of indices, = and += write each "
             "place once; np.add.at adds every time",
-            lambda *given: back_of(*given, add=False),
+            lambda grad, indices, shape: back_of(grad, indices, shape, add=False),
         ),
         Mistake(
             "everything goes to the first channel of the first image: an index counts within its channel, so channel k "
