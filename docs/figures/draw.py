@@ -30,6 +30,7 @@ import phase3_c
 import phase4_first_kernels
 import phase5_training_kernels
 import phase6_inside
+import phase7_windows
 import phase7_week21
 import phase7_week22
 import phase7_feeding
@@ -55,6 +56,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **phase4_first_kernels.FIGURES,
     **phase5_training_kernels.FIGURES,
     **phase6_inside.FIGURES,
+    **phase7_windows.FIGURES,
     **phase7_week21.FIGURES,
     **phase7_week22.FIGURES,
     **phase7_feeding.FIGURES,

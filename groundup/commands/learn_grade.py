@@ -17,9 +17,7 @@ from shared.terminal import say
 
 def grade(
     folders: Annotated[list[Path], typer.Argument(help="Learners' course folders.", show_default=False)],
-    weeks: Annotated[
-        str | None, typer.Option(help="Only these weeks, such as 3 or 1-3.", show_default="all")
-    ] = None,
+    weeks: Annotated[str | None, typer.Option(help="Only these weeks, such as 3 or 1-3.", show_default="all")] = None,
     out: Annotated[Path, typer.Option(help="Where grades.csv and grades.json go.")] = Path("grades"),
 ) -> None:
     """Grade the folders of many learners into one table.

@@ -14,7 +14,7 @@ week15_schedules, week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
-week19_convolution_on_lists, week20_pools_and_norms, week20_convolution_in_numpy, week21_im2col,
+week19_windows, week20_convolution_in_numpy, week20_pools_and_norms, week21_im2col,
 week22_fewer_multiplications, week23_convolution_kernels, week24_images_from_bytes, week24_sending_ahead,
 week24_seeing_inside
                                                             phase 7, images

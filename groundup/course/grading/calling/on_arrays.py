@@ -62,7 +62,7 @@ def on_arrays(
 
     def call(*arguments: Any) -> dict[str, Any]:
         before = [np.copy(argument) for argument in arguments]
-        arguments = tuple(map(handed, arguments))
+        arguments = tuple(handed(each) if isinstance(each, np.ndarray) else each for each in arguments)
         dtype = arguments[0].dtype
         size = math.prod(shape(*arguments))
         out = np.full(size + 8, np.nan, dtype)[:size].reshape(
@@ -75,12 +75,12 @@ def on_arrays(
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
             not_out.append(Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause))
         listed = (
-            argument.tolist() if argument.dtype.kind == "i" else argument for argument in arguments
+            each.tolist() if isinstance(each, np.ndarray) and each.dtype.kind == "i" else each for each in arguments
         )  # labels, as a list
         plain = function(*listed, **({"scratch": poisoned_scratch} if scratch and is_repeating() else {}))
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)
-        returned(plain, arguments)
+        returned(plain, [each for each in arguments if isinstance(each, np.ndarray)])
         return {"": into_out, NO_OUT: plain}
 
     return call

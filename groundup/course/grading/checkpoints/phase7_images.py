@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from groundup.course.checks.check import Check
+from groundup.course.grading.checkpoints.phase7_lenet import lenet_by_numpy
 from groundup.course.grading.checkpoints.phase7_profile import profile_read
 
 
 def checkpoint() -> list[Check]:
     """The parts of the phase, in the order of its weeks."""
-    return profile_read()
+    return [*lenet_by_numpy(), *profile_read()]

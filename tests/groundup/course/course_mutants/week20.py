@@ -1,0 +1,315 @@
+"""Wrong answers of week 20: pooling, batch normalisation, residual blocks and windows in NumPy."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+VIEW = "sliding_window_view(padded, self.window, axis=(2, 3))[:, :, :: self.stride[0], :: self.stride[1]]"
+
+EINSUM = """    np.einsum("nchwij,ocij->nohw", g.windows(pad(x, g)), weights, out=out)
+    out += bias[:, np.newaxis, np.newaxis]
+"""
+
+SCATTER = "    np.add.at(target.reshape(-1), flat.reshape(-1), grad_output.reshape(-1))\n"
+
+TRACKED_MEAN = "    running_mean[...] = (1 - momentum) * running_mean + momentum * (mean + rest)\n"
+TRACKED_VAR = "    running_var[...] = (1 - momentum) * running_var + momentum * (var * (count / (count - 1)))\n"
+
+
+def body_of(function: str, first: str) -> str:
+    """The project's own body of a function, from a line on to its end."""
+    from groundup.course.learner.project_files import solution
+    from groundup.course.manifest import course
+
+    text = solution(course().task(function))
+    return text[text.index(first) :]
+
+
+POOL = body_of("20.3", "    # A row that no window touches")
+BACK = body_of("20.4", "    target = out if")
+NORM = body_of("20.5", "    lines = x.reshape")
+NORM_BACK = body_of("20.6", "    lines = grad_output.reshape")
+
+
+def by_argmax(
+    flat: str = "views.reshape(*out.shape, -1)",
+    at: str = "flat.argmax(axis=-1)",
+    largest: str = "flat.max(axis=-1)",
+    index: str = "(rows * step[0] + at // window[1]) * x.shape[3] + columns * step[1] + at % window[1]",
+    steps: str = ":: step[0], :: step[1]",
+    fill: str = "out[...], out_indices[...] = largest, index",
+) -> str:
+    """max_pool2d as the hints lead to it, with one part of it changed."""
+    return f"""    from numpy.lib.stride_tricks import sliding_window_view
+
+    views = sliding_window_view(x, window, axis=(2, 3))[:, :, {steps}]
+    views = views[:, :, : places[0], : places[1]]
+    flat = {flat}
+    at = {at}
+    largest = {largest}
+    rows, columns = np.indices(places)
+    index = {index}
+    {fill}
+    return out, out_indices
+"""
+
+
+def back_by_planes(
+    add: str = "np.add.at(flat, (np.arange(planes)[:, None], at), grad_output.reshape(planes, -1))",
+    clear: str = "out[...] = 0",
+) -> str:
+    """max_pool2d_backward as the hints lead to it, with one part of it changed."""
+    return f"""    {clear}
+    planes = shape[0] * shape[1]
+    flat, at = out.reshape(planes, -1), indices.reshape(planes, -1)
+    {add}
+    return out
+"""
+
+
+def norm(
+    axes: str = "(0, 2)",
+    var: str = "(centred * centred).mean(axis=axes)",
+    keep_mean: str = "running_mean[...] = (1 - momentum) * running_mean + momentum * mean",
+    keep_var: str = "running_var[...] = (1 - momentum) * running_var + momentum * var * count / (count - 1)",
+    inverse: str = "1 / np.sqrt(var + epsilon)",
+    output: str = "centred.reshape(x.shape) * _spread(gamma * inverse, x) + _spread(beta, x)",
+    saved: str = "Saved(centred, np.zeros(len(gamma)), inverse, gamma.copy(), x.shape, training)",
+    batch: str = "training",
+    fill: str = "out[...] = output",
+) -> str:
+    """batch_norm as the hints lead to it, with one part of it changed."""
+    return f"""    lines, axes = x.reshape(*x.shape[:2], -1), {axes}
+    if {batch}:
+        mean = lines.mean(axis=axes)
+    centred = lines - mean[:, np.newaxis]
+    if {batch}:
+        var = {var}
+        {keep_mean}
+        {keep_var}
+    inverse = {inverse}
+    output = {output}
+    {fill}
+    return out, {saved}
+"""
+
+
+def norm_back(
+    gamma: str = "(lines * normalised).sum(axis=(0, 2))",
+    beta: str = "lines.sum(axis=(0, 2))",
+    inner: str = "lines - (grad_beta[:, np.newaxis] + normalised * grad_gamma[:, np.newaxis]) / count",
+    slope: str = "saved.gamma * inverse",
+    when: str = "saved.training",
+    fill: str = "out[...] = result.reshape(out.shape)",
+) -> str:
+    """batch_norm_backward as the hints lead to it, with one part of it changed."""
+    return f"""    lines, count = grad_output.reshape(centred.shape), centred.size // centred.shape[1]
+    normalised = (centred - saved.rest[:, np.newaxis]) * inverse[:, np.newaxis]
+    grad_beta, grad_gamma = {beta}, {gamma}
+    inner = {inner} if {when} else lines
+    result = ({slope})[:, np.newaxis] * inner
+    {fill}
+    return out, grad_gamma.astype(dtype), grad_beta.astype(dtype)
+"""
+
+
+MUTANTS = [
+    Mutant("20.1", "[:, :, :: self.stride[0], :: self.stride[1]]", "", "values", "every place of the window is there"),
+    Mutant(
+        "20.1", ":: self.stride[0], :: self.stride[1]", ":: self.stride[1], :: self.stride[0]", "values", "exchanged"
+    ),
+    Mutant("20.1", VIEW, f"{VIEW}.copy()", "way", "the windows are a copy"),
+    Mutant("20.1", VIEW, f"{VIEW}.swapaxes(4, 5)", "shape", "rows and columns of each window are exchanged"),
+    Mutant("20.1", VIEW, f"{VIEW}.transpose(0, 1, 4, 5, 2, 3)", "shape", "the window's axes stand before the places"),
+    Mutant("20.1", VIEW, f"{VIEW}.swapaxes(2, 3)", "values", "rows and columns of the places are exchanged"),
+    Mutant(
+        "20.1",
+        f"return {VIEW}",
+        "from numpy.lib.stride_tricks import as_strided\n"
+        "        shape = (*padded.shape[:2], *self.output, *self.window)\n"
+        "        return as_strided(padded, shape, (*padded.strides, *padded.strides[2:]))",
+        "values",
+        "side by side",
+    ),
+    Mutant("20.2", "    out += bias[:, np.newaxis, np.newaxis]\n", "", "values", "the bias is not added"),
+    Mutant("20.2", "weights, out=out)", "weights[:, :, ::-1, ::-1], out=out)", "values", "the kernel is turned"),
+    Mutant("20.2", "nchwij,ocij->nohw", "nchwij,ocij->ohw", "shape", "ValueError"),
+    Mutant("20.2", "pad(x, g)", "x", "values", "wrong at index"),
+    Mutant(
+        "20.2",
+        '"nchwij,ocij->nohw", g.windows(pad(x, g)), weights',
+        '"nhwij,oij->nohw", g.windows(pad(x, g))[:, -1], weights[:, -1]',
+        "values",
+        "only the last input channel counts",
+    ),
+    Mutant(
+        "20.2",
+        EINSUM,
+        "    return np.einsum('nchwij,ocij->nohw', g.windows(pad(x, g)), weights) + bias[:, None, None]\n",
+        "values",
+        "did not return out",
+    ),
+    Mutant("20.2", EINSUM, "    return im2col(x, weights, bias, stride, padding, out)\n", "way", "uses im2col"),
+    Mutant(
+        "20.2",
+        EINSUM,
+        "    sums = np.tensordot(weights, g.windows(pad(x, g)), ((1, 2, 3), (1, 4, 5))).swapaxes(0, 1)\n"
+        "    out[...] = sums + bias[:, None, None]\n",
+        "way",
+        "copies all windows",
+    ),
+    Mutant(
+        "20.2", "bias[:, np.newaxis, np.newaxis]", "x.shape[1] * bias[:, None, None]", "values", "every input channel"
+    ),
+    Mutant(
+        "20.3",
+        POOL,
+        by_argmax(at="flat.shape[-1] - 1 - flat[..., ::-1].argmax(axis=-1)"),
+        "values",
+        "the first one wins",
+    ),
+    Mutant("20.3", POOL, by_argmax(index="at"), "values", "count within the window"),
+    Mutant("20.3", POOL, by_argmax(largest="np.maximum(flat.max(axis=-1), 0)"), "values", "sought from 0 on"),
+    Mutant("20.3", POOL, by_argmax(largest="flat.mean(axis=-1)"), "values", "the mean of each window"),
+    Mutant("20.3", POOL, by_argmax(largest="flat.min(axis=-1)"), "values", "the smallest number"),
+    Mutant("20.3", POOL, by_argmax(steps=":, :"), "values", "the windows move by one place"),
+    Mutant("20.3", POOL, by_argmax().replace("x.shape[3] +", "places[1] +"), "values", "as long as the image is wide"),
+    Mutant(
+        "20.3",
+        POOL,
+        by_argmax().replace("rows * step[0]", "rows").replace("columns * step[1]", "columns"),
+        "values",
+        "the window's corner is not at the place's number",
+    ),
+    Mutant("20.3", POOL, by_argmax(fill="return largest, index"), "values", "another array than what was given"),
+    Mutant(
+        "20.3",
+        POOL,
+        by_argmax(at="np.array([[[[np.argmax(w) for w in r] for r in c] for c in n] for n in flat])"),
+        "way",
+        "a loop in Python",
+    ),
+    Mutant(
+        "20.4", SCATTER, "    target.reshape(-1)[flat.reshape(-1)] += grad_output.reshape(-1)\n", "values", "np.add.at"
+    ),
+    Mutant(
+        "20.4",
+        BACK,
+        back_by_planes(add="flat[np.arange(planes)[:, None], at] = grad_output.reshape(planes, -1)"),
+        "values",
+        "np.add.at",
+    ),
+    Mutant("20.4", "    target.fill(0)\n", "", "values", "set it to 0 first"),
+    Mutant(
+        "20.4",
+        BACK,
+        back_by_planes(add="np.add.at(out.reshape(-1), at.reshape(-1), grad_output.reshape(-1))"),
+        "values",
+        "everything goes to the first channel of the first image",
+    ),
+    Mutant(
+        "20.4",
+        BACK,
+        back_by_planes(add="np.add.at(flat, (np.arange(planes)[:, None], at), 1)"),
+        "values",
+        "a 1 goes back",
+    ),
+    Mutant(
+        "20.4",
+        BACK,
+        back_by_planes(
+            add="np.add.at(flat, (np.arange(planes)[:, None] % shape[1], at), grad_output.reshape(planes, -1))"
+        ),
+        "values",
+        "everything goes to the first image",
+    ),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(
+            var="(centred * centred).sum(axis=axes) / (count - 1)",
+            keep_var="running_var[...] = (1 - momentum) * running_var + momentum * var",
+        ),
+        "values",
+        "only the one that is kept divides by n - 1",
+    ),
+    Mutant("20.5", NORM, norm(inverse="1 / (var + epsilon)"), "values", "and not by its root"),
+    Mutant("20.5", NORM, norm(inverse="1 / (np.sqrt(var) + epsilon)"), "values", "epsilon stands behind the root"),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(keep_var="running_var[...] = (1 - momentum) * running_var + momentum * var"),
+        "values",
+        "the variance that is kept divides by n - 1",
+    ),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(keep_mean="running_mean = (1 - momentum) * running_mean + momentum * mean"),
+        "values",
+        "the running statistics have not changed",
+    ),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(keep_mean="running_mean[...] = momentum * running_mean + (1 - momentum) * mean"),
+        "values",
+        "momentum is the share of the new",
+    ),
+    Mutant("20.5", NORM, norm(batch="True"), "values", "though not training"),
+    Mutant("20.5", NORM, norm(batch="False"), "values", "though training"),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(output="centred.reshape(x.shape) * _spread(beta * inverse, x) + _spread(gamma, x)"),
+        "values",
+        "gamma and beta are exchanged",
+    ),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(output="centred.reshape(x.shape) * _spread(gamma * inverse, x)"),
+        "values",
+        "beta is left out",
+    ),
+    Mutant("20.5", NORM, norm(var="(lines * lines).mean(axis=axes) - mean * mean"), "sizes", "wrong at index"),
+    Mutant(
+        "20.5",
+        NORM,
+        norm(saved="Saved(centred * 2, np.zeros(len(gamma)), inverse, gamma.copy(), x.shape, training)"),
+        "agreement",
+        "by what is saved",
+    ),
+    Mutant("20.5", NORM, norm(saved="None"), "shape", "not what the way back needs"),
+    Mutant("20.5", NORM, norm(fill="out = output"), "values", "another array than what was given"),
+    Mutant("20.6", NORM_BACK, norm_back(inner="lines"), "values", "taken for constants"),
+    Mutant(
+        "20.6",
+        NORM_BACK,
+        norm_back(inner="lines - normalised * grad_gamma[:, np.newaxis] / count"),
+        "values",
+        "the term of the mean is missing",
+    ),
+    Mutant(
+        "20.6",
+        NORM_BACK,
+        norm_back(inner="lines - grad_beta[:, np.newaxis] / count"),
+        "values",
+        "the term of the variance is missing",
+    ),
+    Mutant("20.6", NORM_BACK, norm_back(slope="inverse"), "values", "gamma is left out"),
+    Mutant("20.6", NORM_BACK, norm_back(when="True"), "values", "training or not makes no difference here"),
+    Mutant(
+        "20.6", NORM_BACK, norm_back(gamma="lines.sum(axis=(0, 2))"), "values", "the sum runs over the gradient alone"
+    ),
+    Mutant("20.6", NORM_BACK, norm_back(beta="lines.mean(axis=(0, 2))"), "values", "the mean, and not the sum"),
+    Mutant("20.6", NORM_BACK, norm_back(fill="out = result.reshape(out.shape)"), "values", "another array"),
+    Mutant("20.7", "np.add(grad, grad_output, out", "np.add(grad, 0, out", "values", "the shortcut is left out"),
+    Mutant(
+        "20.7", "np.add(grad, grad_output, out", "np.add(0, grad_output, out", "values", "only the shortcut is there"
+    ),
+    Mutant("20.7", "np.add(grad, grad_output, out", "np.subtract(grad, grad_output, out", "values", "is subtracted"),
+    Mutant("20.7", "np.add(grad, grad_output, out", "np.multiply(grad, grad_output, out", "values", "multiplied"),
+    Mutant("20.7", "np.add(grad, grad_output, out", "np.add(grad, 2 * grad_output, out", "values", "counts twice"),
+    Mutant(
+        "20.7", "out=this_pass.grad_array(self, grad_output)", "out=grad_output", "shape", "grad_output was changed"
+    ),
+]
