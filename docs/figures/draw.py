@@ -30,10 +30,10 @@ import phase3_c
 import phase4_first_kernels
 import phase5_training_kernels
 import phase6_inside
-import phase7_windows
+import phase7_feeding
 import phase7_week21
 import phase7_week22
-import phase7_feeding
+import phase7_windows
 import training_networks
 from matplotlib.figure import Figure
 from style import save

@@ -1,4 +1,4 @@
-"""The course: twenty-four weeks of exercises that are functions of the real stages, graded on the learner's own machine.
+"""The course: twenty-four weeks of exercises, functions of the real stages, graded on the learner's own machine.
 
 course.toml     phases, weeks, tasks and hints: the one list of what there is; manifest.py reads it
 cases.toml      the detective exercises, whose programs with a fault lie in programs/; faults.py has the kinds of fault
