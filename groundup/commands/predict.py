@@ -16,7 +16,7 @@ def predict(
         Path, typer.Argument(metavar="RUN_DIR", help="A run's folder, or one checkpoint of it.", show_default=False)
     ],
     pictures: Annotated[
-        list[Path], typer.Argument(metavar="IMAGE...", help="Pictures: PNG, JPEG, BMP or WebP.", show_default=False)
+        list[Path], typer.Argument(metavar="IMAGE", help="Pictures: PNG, JPEG, BMP or WebP.", show_default=False)
     ],
     top: Annotated[int, typer.Option(help="How many classes to name, the likeliest first.")] = 3,
     invert: Annotated[
