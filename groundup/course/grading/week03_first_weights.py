@@ -85,6 +85,8 @@ def he_normal() -> list[Check]:
                 ((one, 200, 10), 0.1),
                 (((1 - math.exp(-2.0), 0.0), 50, 50), 0.4),
                 ((one, 1, 1), math.sqrt(2.0)),
+                (((1 - math.exp(-18.0), 0.0), 2, 2), 6.0),
+                (((1 - math.exp(-18.0), 0.5), 200, 2), -0.6),
             ],
             arguments=arguments,
             typical=(784, 128),
