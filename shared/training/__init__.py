@@ -4,6 +4,7 @@ loop           the training loop
 settings       its settings: TrainingSettings, Saving, Hooks
 epochs         the steps of an epoch
 schedules      the learning rate over the epochs
+early_stopping       the best epoch so far, and how many came after it
 metrics        evaluation of a network, and the record of each epoch
 checkpoints    a network and its optimizer in one file
 checkpoint_file      the form of such a file and its checksum, before an array is made

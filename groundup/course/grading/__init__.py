@@ -9,8 +9,8 @@ week06_pointers_and_loops, week07_memory_and_caches, week08_ctypes, week08_micro
                                                             phase 3, in C
 week09_first_kernels, week10_coalescing, week11_tiled_product
                                                             phase 4, kernels
-week12_activation_kernels, week13_softmax_and_reductions, week14_backward_kernels, week15_optimizers_and_step,
-week15_schedules, week16_fusing
+week12_activation_kernels, week13_softmax_and_reductions, week14_backward_kernels, week15_learning_rate,
+week15_optimizers_and_step, week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
@@ -28,7 +28,7 @@ problems/       arguments, right results and known mistakes that several weeks s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -91,7 +91,9 @@ def _in_turn(runs: Sequence[Callable[[Tally], None]]) -> Callable[[Tally], None]
     return run
 
 
-def _modules(package: str, beginning: str) -> list[ModuleType]:
-    """The modules of a package whose names begin with this text, imported, in the order of their names."""
+def _modules(package: str, beginning: str) -> Iterator[ModuleType]:
+    """The modules of a package whose names begin with this text, in the order of their names; each is imported when it
+    is asked for, since those of kernels take seconds."""
     folder = Path(str(importlib.import_module(package).__file__)).parent
-    return [importlib.import_module(f"{package}.{file.stem}") for file in sorted(folder.glob(f"{beginning}*.py"))]
+    for file in sorted(folder.glob(f"{beginning}*.py")):
+        yield importlib.import_module(f"{package}.{file.stem}")

@@ -71,6 +71,7 @@ def he_normal() -> list[Check]:
 
     one = (1 - math.exp(-0.5), 0.0)  # sqrt(-2 log(e^-0.5)) is 1, and so is cos 0
     minus_one = (1 - math.exp(-0.5), 0.5)
+    far = (1 - math.exp(-18.0), 0.5)  # about -6
     return graded(
         Exercise(
             call=call,
@@ -85,6 +86,8 @@ def he_normal() -> list[Check]:
                 ((one, 200, 10), 0.1),
                 (((1 - math.exp(-2.0), 0.0), 50, 50), 0.4),
                 ((one, 1, 1), math.sqrt(2.0)),
+                ((far, 2, 2), normal_of(far)),
+                ((far, 200, 2), normal_of(far) / 10),
             ],
             arguments=arguments,
             typical=(784, 128),

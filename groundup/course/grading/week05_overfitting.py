@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -74,6 +75,9 @@ def dropout_mask() -> list[Check]:
     def with_other_key(text: str, seed: bool = True, step: bool = True, layer: bool = True) -> Mistake:
         return Mistake(text, lambda r, c, rate, s, t, n: masked(r, c, rate, s * seed, t * step, n * layer))
 
+    number = float(numbers_at([3], 10, 0, 0)[0])  # a number that is the rate itself is not below it
+    above = math.nextafter(number, 1.0)
+
     def types(tally: Tally) -> None:
         for rate in (0.5, 0.1, 0.7):
             case = f"dropout_mask of 5 x 7, rate {rate}, dtype float32"
@@ -105,6 +109,8 @@ def dropout_mask() -> list[Check]:
                 ((3, 2, 0.75, 10, 0, 0), [[4.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
                 ((2, 3, 0.5, 10, 2, 1), [[0.0, 0.0, 2.0], [2.0, 2.0, 2.0]]),
                 ((1, 2, 0.0, 10, 0, 0), [[1.0, 1.0]]),
+                ((1, 4, number, 10, 0, 0), [[1 / (1 - number)] * 4]),
+                ((1, 4, above, 10, 0, 0), [[1 / (1 - above)] * 3 + [0.0]]),
             ],
             arguments=arguments,
             typical=(6, 9, 0.5),
@@ -208,6 +214,8 @@ def best_epoch_and_wait() -> list[Check]:
                 (((0.0, 0.0, 0.0), True), {EPOCH: 1, WAIT: 2}),
                 (((3.0, 2.0, 1.0), False), {EPOCH: 3, WAIT: 0}),
                 (((1e-9, 2e-9, 1e-9), False), {EPOCH: 1, WAIT: 2}),
+                (((0.5, 0.4999999, 0.4999998), False), {EPOCH: 3, WAIT: 0}),
+                (((0.9, 0.9000001, 0.9), True), {EPOCH: 2, WAIT: 1}),
             ],
             arguments=arguments,
             typical=(12, 30, False),

@@ -449,31 +449,9 @@ def test_training_with_a_right_answer_learns(learner: Workspace) -> None:
     assert second < 0.95 * first
 
 
-OF_EVERY_TRAINING = {
-    "3.8": "return _normal(rng, math.sqrt(2.0 / fan_in))",
-    "5.6": "indices = np.arange(rows * columns, dtype=np.uint64)",
-    "5.7": "epoch = values.index(best) + 1",
-    "15.4": "warmup_steps = _warmup_steps(schedule, steps_per_epoch)",
-}
-"""Tasks whose functions no stage has; a line of each."""
-
-
-def test_training_runs_the_learners_functions_that_every_stage_trains_with(learner: Workspace) -> None:
-    for name, line in OF_EVERY_TRAINING.items():
-        ran = learner.folder.parent / f"ran-{name}"
-        write(learner, course().task(name), line, f"open({str(ran)!r}, 'w').close()\n    {line}")
-        mark_passed(learner, course().task(name))
-    code, printed = trained(learner, "stage2_numpy", "--dropout", "0.25")
-    assert code == 0, printed
-    assert sorted(learner.folder.parent.glob("ran-*")) == sorted(
-        learner.folder.parent / f"ran-{name}" for name in OF_EVERY_TRAINING
-    )
-    assert '"mine": [\n    "3.8",\n    "5.6",\n    "5.7",\n    "15.4"\n  ]' in printed
-
-
-def trained(learner: Workspace, stage: str, *more: str) -> tuple[int | None, str]:
+def trained(learner: Workspace, stage: str) -> tuple[int | None, str]:
     """Two epochs of `groundup train STAGE --mine`, in a process of its own: exit code and what it printed."""
-    arguments = ["train", stage, "--mine", "--hidden", "4", "--epochs", "2", "--batch-size", "500", "--json", *more]
+    arguments = ["train", stage, "--mine", "--hidden", "4", "--epochs", "2", "--batch-size", "500", "--json"]
     code = f"from groundup.cli import main; main({arguments!r})"
     return run_limited([sys.executable, "-c", code], learner.folder.parent, 120, variables())
 

@@ -18,6 +18,8 @@ from groundup.course.manifest import Task, course
 from tests.groundup.course.course_mutants import Mutant
 from tests.groundup.course.course_mutants.right_kernels import RIGHT
 from tests.groundup.course.course_right_answers import RIGHT_ANSWERS, RightAnswer
+from tests.groundup.course.course_right_answers_images import OF_IMAGES
+from tests.groundup.course.shared_right_answers import SHARED_RIGHT_ANSWERS
 from tests.stages import REASONS
 from tests.wide import widely, widened
 
@@ -27,6 +29,8 @@ WEEKS = [
 MUTANTS: list[Mutant] = [mutant for week in WEEKS for mutant in week.MUTANTS]
 ANSWERS: list[RightAnswer] = [
     *RIGHT_ANSWERS,
+    *SHARED_RIGHT_ANSWERS,
+    *OF_IMAGES,
     *(answer for week in WEEKS for answer in getattr(week, "RIGHT_ANSWERS", ())),
 ]
 

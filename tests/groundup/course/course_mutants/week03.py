@@ -198,4 +198,11 @@ MUTANTS = [
         "shape",
         "nothing came back",
     ),
+    Mutant(
+        "3.8",
+        "return _normal(rng, math.sqrt(2.0 / fan_in))",
+        "return max(-2.0, min(2.0, _normal(rng, math.sqrt(2.0 / fan_in))))",
+        "values",
+        "wrong",
+    ),
 ]

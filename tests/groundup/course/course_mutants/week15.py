@@ -270,4 +270,11 @@ MUTANTS = [
         "the schedule's own",
     ),
     Mutant("15.4", "max(1, epochs", "max(0, epochs", "values", "ZeroDivisionError"),
+    Mutant(
+        "15.4",
+        "_warmup_steps(schedule, steps_per_epoch)",
+        "int(schedule.warmup_epochs * steps_per_epoch)",
+        "values",
+        "wrong",
+    ),
 ]

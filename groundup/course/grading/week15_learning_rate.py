@@ -119,6 +119,7 @@ def learning_rate_at() -> list[Check]:
                 ((0.8, schedule("constant"), 17, 5, 4), 0.8),
                 ((0.8, schedule("constant", warmup=2), 0, 5, 4), 0.08),
                 ((0.8, schedule("constant", warmup=2), 9, 5, 4), 0.8),
+                ((0.6, schedule("constant", warmup=0.52), 0, 5, 4), 0.2),
                 ((0.8, schedule("step", step_epochs=2), 9, 5, 4), 0.8),
                 ((0.8, schedule("step", step_epochs=2), 10, 5, 4), 0.4),
                 ((0.8, schedule("step", step_epochs=2), 19, 5, 4), 0.4),
