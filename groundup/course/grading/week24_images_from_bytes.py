@@ -170,7 +170,8 @@ def between() -> list[Check]:
             for image in case.batch:
                 planes = table.astype(np.float64)[case.pixels[image]].reshape(-1, height, width)
                 row, column = np.mgrid[:height, :width] - case.changes[image][2:, None, None]
-                above, left = np.floor(row), np.floor(column)
+                row, column = np.clip(row, -1, height), np.clip(column, -1, width)
+                above, left = np.minimum(np.floor(row), height - 1), np.minimum(np.floor(column), width - 1)
                 along, across = share(row - above, column - left)
                 result.append(sampled(planes, above + along, left + across, background).reshape(-1))
             return np.array(result)

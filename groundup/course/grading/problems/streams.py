@@ -47,6 +47,7 @@ class Epochs:
         self.orders = module("plans.resident_host").Orders(count)
         self.compute = self.cuda.stream()
         self.orders._copies = self.cuda.stream() if streams else 0
+        self.pinned = self.orders._pinned
         self.gather = module("kernels.gather").gather_labels
         self.rows = self.cuda.to_device(np.arange(count, dtype=np.int32))
         self.position = self.cuda.to_device(np.zeros(1, np.int64))
@@ -60,6 +61,7 @@ class Epochs:
     def read(self, out: Any) -> np.ndarray:
         """What a kernel has written; waits for the kernels alone."""
         found: np.ndarray = out.copy_to_host(stream=self.compute)
+        self.compute.synchronize()
         return found
 
 
@@ -116,7 +118,7 @@ def in_order(function: str) -> Any:
                 own[:] = 0
                 sent[0] += len(record.operations) - before
                 for operation in record.operations[before:]:
-                    pinned = operation.host and np.may_share_memory(operation.host[0], run.orders._pinned)
+                    pinned = operation.host and np.may_share_memory(operation.host[0], run.pinned)
                     tally.holds(
                         bool(pinned), f"{name} copies from other memory than self._pinned", cause=FROM_ELSEWHERE
                     )

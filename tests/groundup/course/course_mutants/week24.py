@@ -178,6 +178,9 @@ MUTANTS = [
         "int",
     ),
     Mutant(
+        "24.4", "self._pinned[...] = order", "self._pinned = order.astype(np.int32)", "memory", "the system may move"
+    ),
+    Mutant(
         "24.5",
         "        if self._copies:\n            self._copies.synchronize()\n",
         "",
