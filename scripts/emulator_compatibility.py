@@ -9,8 +9,7 @@ unpacked), sgkit, and the sources of tests/cuda_emulator/compatibility/right_ker
 FOLDERS has for it. What is not there is left out, and the page says so. Nothing of these programs is copied. It needs
 pytest and pytest-xdist, and what the programs themselves need, beside the emulator in the same environment.
 
-Of a large file of STUMPY only every n-th test is run (SAMPLED), since the simulator takes long for it: the first of the
-file, and every n-th after it.
+With --every N only the first of each N tests is run, in pytest's order, and the page says so: the simulator takes long.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from __future__ import annotations
 import argparse
 import ast
 import atexit
-import contextlib
 import os
 import platform
 import re
@@ -56,22 +54,27 @@ FOLDERS = {
     "rm-wu/GPU-Puzzles": "rm-wu+GPU-Puzzles",
 }
 STUMPY_FILES = ("mpdist", "aampdist", "ostinato", "stump", "aamp")
-SAMPLED = {"stump": 4, "aamp": 4}
 MINITORCH = ("*minitorch*", "*mod3-*")
 HELPERS = "numba_cuda_tests"
 """The plugin for numba-cuda's tests, beside this file."""
 
-#: A plugin that keeps every n-th test, and prints the processor's seconds in launches of kernels, of all threads.
-#: STUMPY's tests draw their parameters: with a seed every process draws the same.
+#: A plugin that keeps every n-th test.
+SAMPLE = """
+import pytest
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    config.hook.pytest_deselected(items=[item for place, item in enumerate(items) if place % {n}])
+    items[:] = items[::{n}]
+"""
+
+#: A plugin that prints the processor's seconds in launches of kernels, of all threads. STUMPY's tests draw their
+#: parameters: with a seed every process draws the same.
 LAUNCHES = """
 import os, sys, time
 import numpy
 
 spent, running = [0.0], []
-
-def pytest_collection_modifyitems(config, items):
-    config.hook.pytest_deselected(items=[item for place, item in enumerate(items) if place % {n}])
-    items[:] = items[::{n}]
 
 def pytest_configure(config):
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
@@ -117,20 +120,21 @@ class Outcome:
 
 
 def run_tests(
-    folder: Path, arguments: Sequence[str], environment: dict[str, str], limit: float = 3600, plugin: str = ""
+    folder: Path, arguments: Sequence[str], environment: dict[str, str], every: int = 1, plugin: str = ""
 ) -> Outcome:
-    """Run pytest in a folder, and return what it said. plugin: the text of a plugin of pytest"""
+    """Run pytest in a folder, and return what it said.
+
+    every: 4 runs the first of each four tests; plugin: the text of a plugin of pytest
+    """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        Path(scratch, "plugin_of_the_trial.py").write_text(plugin, encoding="utf-8")
+        Path(scratch, "plugin_of_the_trial.py").write_text(plugin + SAMPLE.format(n=every), encoding="utf-8")
         paths = [scratch, str(folder), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         used = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1", **environment}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "plugin_of_the_trial"]
-        said = ""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            whole = [*command, f"--junitxml={report}", *arguments]
-            said = subprocess.run(whole, cwd=folder, env=used, timeout=limit, capture_output=True, text=True).stderr
+        whole = [*command, f"--junitxml={report}", *arguments]
+        said = subprocess.run(whole, cwd=folder, env=used, capture_output=True, text=True).stderr
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         outcome = read_report(report) if report.exists() else Outcome()
     outcome.seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -191,7 +195,7 @@ def reason(message: str) -> str:
     return first.partition(":")[0][:60] or "unknown"
 
 
-def stumpy_section(checkouts: Path) -> list[str]:
+def stumpy_section(checkouts: Path, every: int) -> list[str]:
     """STUMPY's GPU tests under the emulator and under Numba's simulator."""
     folder = next(iter(sorted(checkouts.glob("stumpy*/"))), None)
     if folder is None:
@@ -205,11 +209,10 @@ def stumpy_section(checkouts: Path) -> list[str]:
     ]
     outcomes = []
     for name in STUMPY_FILES:
-        tests, every = [f"tests/test_gpu_{name}.py"], SAMPLED.get(name, 1)
-        plugin = LAUNCHES.format(n=every)
-        shared = run_tests(folder, ["--cuda-emulator", "-n", "2", *tests], {}, plugin=plugin)  # fills the cache, too
-        emulator = run_tests(folder, ["--cuda-emulator", *tests], {}, plugin=plugin)
-        simulator = run_tests(folder, tests, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}, plugin=plugin)
+        tests = [f"tests/test_gpu_{name}.py"]
+        shared = run_tests(folder, ["--cuda-emulator", "-n", "2", *tests], {}, every, LAUNCHES)  # fills the cache, too
+        emulator = run_tests(folder, ["--cuda-emulator", *tests], {}, every, LAUNCHES)
+        simulator = run_tests(folder, tests, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}, every, LAUNCHES)
         outcomes.append((emulator, simulator))
         label = f"`test_gpu_{name}.py`" + (f", every {every}th test" if every > 1 else "")
         counts = (len(simulator.verdicts), agreement(emulator, simulator), agreement(shared, simulator))
@@ -230,7 +233,7 @@ def agreement(outcome: Outcome, simulator: Outcome) -> int:
     return sum(outcome.verdicts.get(test) == verdict for test, verdict in simulator.verdicts.items())
 
 
-def numba_cuda_section(checkouts: Path) -> list[str]:
+def numba_cuda_section(checkouts: Path, every: int) -> list[str]:
     """numba-cuda's own tests of its language."""
     folder = tests_of_numba_cuda(checkouts)
     if folder is None:
@@ -252,7 +255,7 @@ def numba_cuda_section(checkouts: Path) -> list[str]:
             *("--cuda-emulator", "--continue-on-collection-errors", "--import-mode=importlib", "-n", "2"),
             *("-p", HELPERS, *(f"--deselect={test}" for test in beyond), part),
         ]
-        outcome = run_tests(folder, arguments, {})
+        outcome = run_tests(folder, arguments, {}, every)
         reasons += outcome.reasons
         passed, failed = outcome.count("passed"), outcome.count("failed")
         lines.append(
@@ -281,14 +284,14 @@ def tests_of_numba_cuda(checkouts: Path) -> Path | None:
     return copied
 
 
-def sgkit_section(checkouts: Path) -> list[str]:
+def sgkit_section(checkouts: Path, every: int) -> list[str]:
     """sgkit's distance tests with target="gpu"."""
     folder = next(iter(checkouts.glob("sgkit-dev+sgkit")), None)
     if folder is None:
         return ["sgkit was not at hand."]
     arguments = ["-o", "addopts=", "sgkit/tests/test_distance.py"]
-    emulator = run_tests(folder, ["--cuda-emulator", *arguments], {})
-    simulator = run_tests(folder, arguments, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"})
+    emulator = run_tests(folder, ["--cuda-emulator", *arguments], {}, every)
+    simulator = run_tests(folder, arguments, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}, every)
     return [
         *TABLE,
         row("`sgkit/tests/test_distance.py`", emulator),
@@ -296,7 +299,7 @@ def sgkit_section(checkouts: Path) -> list[str]:
     ]
 
 
-def minitorch_section(checkouts: Path) -> list[str]:
+def minitorch_section(checkouts: Path, every: int) -> list[str]:
     """The CUDA tests of minitorch's module 3, in students' repositories."""
     folders = sorted({folder for pattern in MINITORCH for folder in checkouts.glob(pattern) if folder.is_dir()})
     if not folders:
@@ -304,7 +307,10 @@ def minitorch_section(checkouts: Path) -> list[str]:
     tests = ["--hypothesis-seed=0", "-m", "task3_3 or task3_4", "-k", "cuda or Cuda or CUDA", "tests"]
     return [
         *TABLE,
-        *(row(folder.name.replace("+", "/"), run_tests(folder, ["--cuda-emulator", *tests], {})) for folder in folders),
+        *(
+            row(folder.name.replace("+", "/"), run_tests(folder, ["--cuda-emulator", *tests], {}, every))
+            for folder in folders
+        ),
     ]
 
 
@@ -321,12 +327,12 @@ def row(label: str, outcome: Outcome) -> str:
     return f"| {label} | {counts} | {outcome.seconds:.1f} | {reasons} |"
 
 
-def kernels_section(checkouts: Path) -> list[str]:
+def kernels_section(checkouts: Path, every: int) -> list[str]:
     """The sixty right kernels under check."""
     wanted = tomllib.loads(KERNELS.read_text(encoding="utf-8"))["kernel"]
     verdicts: Counter[str] = Counter()
     lines = []
-    for kernel in wanted:
+    for kernel in wanted[::every]:
         verdict = judged(kernel, checkouts)
         print(kernel["file"], kernel["name"], verdict, file=sys.stderr, flush=True)
         verdicts["accused" if verdict not in ("accepted", "not at hand") else verdict] += 1
@@ -431,18 +437,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--only", choices=list(SECTIONS), action="append", help="these parts alone")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="the first of each N tests alone")
     parser.add_argument("--print", action="store_true", help="print the parts, and leave the page alone")
     given = parser.parse_args()
     if not given.checkouts.is_dir():
         parser.error(f"{given.checkouts} is no folder; name the one that holds the checkouts")
     where = (
         f"Made on {date.today()}, on {platform.system()} {platform.machine()} with Python {platform.python_version()}, "
-        f"numba {version('numba')} and NumPy {version('numpy')}."
+        f"numba {version('numba')} and NumPy {version('numpy')}"
+        + (f"; of these tests the first of each {given.every} tests." if given.every > 1 else ".")
     )
     parts = {}
     for name in given.only or SECTIONS:
         title, section = SECTIONS[name]
-        parts[title] = "\n".join([where, "", *section(given.checkouts.resolve())])
+        parts[title] = "\n".join([where, "", *section(given.checkouts.resolve(), given.every)])
         print(f"{name}: done", file=sys.stderr)
     if given.print:
         print("\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items()))
