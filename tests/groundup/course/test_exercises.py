@@ -18,6 +18,7 @@ from groundup.course.manifest import Task, course
 from tests.groundup.course.course_mutants import Mutant
 from tests.groundup.course.course_mutants.right_kernels import RIGHT
 from tests.groundup.course.course_right_answers import RIGHT_ANSWERS, RightAnswer
+from tests.groundup.course.course_right_answers_images import OF_IMAGES
 from tests.stages import REASONS
 from tests.wide import widely, widened
 
@@ -69,7 +70,7 @@ def of_mutants() -> list[Any]:
 
 def of_right_answers() -> list[Any]:
     """Right answers of another form; all but the first two are wide."""
-    cases = ((course().task(each.task), each) for each in RIGHT_ANSWERS)
+    cases = ((course().task(each.task), each) for each in (*RIGHT_ANSWERS, *OF_IMAGES))
     return widely((of_task(task, each, f"right{i}") for i, (task, each) in enumerate(cases)), 2)
 
 
@@ -129,7 +130,7 @@ def test_a_right_answer_written_in_another_way_passes(learner: Workspace, answer
 
 def test_what_a_wrong_or_a_right_answer_replaces_is_in_the_solution_still() -> None:
     """Here for all of them, since most are graded in the wide tests alone: a solution may have moved elsewhere."""
-    changes = [(each.task, each.old) for each in (*MUTANTS, *RIGHT_ANSWERS)]
+    changes = [(each.task, each.old) for each in (*MUTANTS, *RIGHT_ANSWERS, *OF_IMAGES)]
     changes += [(task, old) for task, _, replaced_there in RIGHT for old, _ in replaced_there]
     solutions = {task.id: solution(task) for task in course().tasks}
     assert [(task, old) for task, old in changes if old not in solutions[task]] == []
