@@ -76,6 +76,8 @@ def correlate(spread: bool) -> Any:
 
     @cuda.jit
     def correlate_tile(image, weights, ending, more, activation, taps, numbers, out):
+        """out = end(weights @ columns): a thread has one place, along x, and one channel, along y. The tile of the
+        columns is gathered from the image, LANES products at a time; taps and numbers: see convolution_gather.py."""
         tile_w = cuda.shared.array((LANES, LANES), image.dtype)
         tile_x = cuda.shared.array((LANES, LANES), image.dtype)
         places = cuda.shared.array((4, LANES), int32)
