@@ -35,16 +35,16 @@ from shared.contract import STAGES
 
 
 def task_checks(task: str) -> list[Check]:
-    """The checks of a task, such as "8.3", or a detective exercise, "8.d".
+    """The checks of a task, such as "8.3", or a detective exercise, "8.d" or "23.e".
 
     Raises KeyError if no file of its week grades it.
     """
-    week = int(task.partition(".")[0])
-    package = f"{__name__}.cases" if task.endswith(".d") else __name__
+    week, is_case = int(task.partition(".")[0]), task[-1].isalpha()
+    package = f"{__name__}.cases" if is_case else __name__
     for module in _modules(package, f"week{week:02}_"):
         if task in module.GRADES:
             made = list(module.GRADES[task]())
-            return made if task.endswith(".d") else with_own_work(made, course().task(task))
+            return made if is_case else with_own_work(made, course().task(task))
     raise KeyError(f"no file of week {week} grades task {task}")
 
 
@@ -53,7 +53,8 @@ def checkpoint_checks(phase: int, own: Sequence[str] = ()) -> list[Check]:
 
     Those in Python and C are graded once more first, one by one, so that a failure names the one that is wrong.
     """
-    (module,) = _modules(f"{__name__}.checkpoints", f"phase{phase}_")
+    parts = _modules(f"{__name__}.checkpoints", f"phase{phase}_")
+    (module,) = (each for each in parts if hasattr(each, "checkpoint"))
     named = [task for task in map(course().task, own) if task.stage in STAGES[:3]]
     alone = [_by_itself(task) for task in named]
     return [*([Check("each function by itself", _in_turn(alone))] if alone else []), *module.checkpoint()]
