@@ -29,6 +29,7 @@ import phase3_c
 import phase4_first_kernels
 import phase5_training_kernels
 import phase6_inside
+import phase7_kernels
 import training_networks
 from matplotlib.figure import Figure
 from style import save
@@ -50,6 +51,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **phase4_first_kernels.FIGURES,
     **phase5_training_kernels.FIGURES,
     **phase6_inside.FIGURES,
+    **phase7_kernels.FIGURES,
     **training_networks.FIGURES,
 }
 """File name without its ending -> the function that draws it."""

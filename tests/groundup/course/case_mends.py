@@ -91,6 +91,35 @@ SWIZZLED = (
     ("= tile[x, y]", "= tile[x, (y + x) % TILE]"),
 )
 
+CORNER = "        tile[TILE + 1, x + 1] = at(image, row + 1, column)\n"
+
+ZERO_CORNERS = (
+    (CORNER, f"{CORNER}    if x < 2 and y < 2:\n        tile[y * (TILE + 1), x * (TILE + 1)] = float32(0)\n"),
+)
+
+WITHOUT_THE_BLUR_TILE = (("total += tile[y + i, x + j]", "total += at(image, row + i - 1, column + j - 1)"),)
+
+TWO_LOOPS = (
+    (
+        CORNER,
+        f"{CORNER}    i = y\n    while i < SIDE:\n        j = x\n        while j < SIDE:\n"
+        "            if (i == 0 or i == SIDE - 1) and (j == 0 or j == SIDE - 1):\n"
+        "                tile[i, j] = at(image, row - y - 1 + i, column - x - 1 + j)\n"
+        "            j += TILE\n        i += TILE\n",
+    ),
+)
+
+TREE_BARRIER = "            cuda.syncthreads()\n"
+
+THREAD_0_ADDS = (
+    ("        if thread < half:\n", "        if thread == 0 and half == THREADS // 2:\n"),
+    (
+        "            partial[thread] += partial[thread + half]\n",
+        "            for k in range(1, THREADS):\n                partial[0] += partial[k]\n",
+    ),
+    (TREE_BARRIER, "        cuda.syncthreads()\n"),
+)
+
 WRONG = [
     Mend("7.d", (("pairs = (columns + 1) / 2", "pairs = columns / 2"),), "values"),
     Mend(
@@ -129,6 +158,10 @@ WRONG = [
     Mend("16.d", (("(TILE, TILE), float32)", "(TILE, 34), float32)"),), "memory", "passes"),
     Mend("17.d", (("while offset > 1:", "while offset > 2:"),), "values", "wrong"),
     Mend("17.d", (("= total / float32", "= float32(2) * total / float32"),), "values", "wrong"),
+    Mend("23.d", ZERO_CORNERS, "values", "count as zeros"),
+    Mend("23.d", WITHOUT_THE_BLUR_TILE, "memory", "into its tile"),
+    Mend("23.e", ((TREE_BARRIER, ""),), "values", "barrier"),
+    Mend("23.e", THREAD_0_ADDS, "memory", "a tree of halves"),
 ]
 
 RIGHT = [
@@ -137,4 +170,6 @@ RIGHT = [
     Mend("9.d", (("if i == 0 or i > last:", "if i < 1 or i + 1 > last:"),)),
     Mend("13.d", (("    own = float32(0)\n", "    own = float32(0)\n    partial[x] = own\n"),)),
     Mend("16.d", SWIZZLED),
+    Mend("23.d", TWO_LOOPS),
+    Mend("23.e", ((TREE_BARRIER, "        cuda.syncthreads()\n        cuda.threadfence()\n"),)),
 ]
