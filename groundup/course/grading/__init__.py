@@ -14,6 +14,7 @@ week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
+week23_convolution_kernels, week23_pooling_and_normalising  phase 7, images
 own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
 cases/          the detective exercises, a file a case
 checkpoints/    what ends a phase
