@@ -34,22 +34,26 @@ MOST_NUMBERS = 2**31 - 1
 """Of an array whose numbers are counted in 32 bits, as the implicit rungs count. Larger ones take the rung below."""
 
 
-def naive(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
+def naive(
+    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY, stream: Any = 0
+) -> Array:
     """A thread an output."""
-    basic.naive[launch.elementwise(out.size)](x, weights, bias, *g.steps, out)
-    return _activated(out, activation)
+    basic.naive[(*launch.elementwise(out.size), stream)](x, weights, bias, *g.steps, out)
+    return _activated(out, activation, stream)
 
 
-def halo_tile(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
+def halo_tile(
+    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY, stream: Any = 0
+) -> Array:
     """A tile with its halo, where the shared memory is large enough for it; else naive."""
     tile = basic.TILE
     spans = ((tile - 1) * stride + window for stride, window in zip(g.stride, g.window, strict=True))
     if max(spans) > basic.SPAN or g.window[0] * g.window[1] > basic.MOST_TAPS:
-        return naive(x, weights, bias, g, out, activation)
+        return naive(x, weights, bias, g, out, activation, stream)
     tiles = len(x) * launch.divided(g.output[0], tile) * launch.divided(g.output[1], tile)
     grid = tiles, launch.divided(g.filters, basic.GROUP)
-    basic.halo_tile[grid, (tile, tile)](x, weights, bias, *g.steps, out)
-    return _activated(out, activation)
+    basic.halo_tile[grid, (tile, tile), stream](x, weights, bias, *g.steps, out)
+    return _activated(out, activation, stream)
 
 
 def im2col(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
@@ -366,7 +370,7 @@ def _add_parts(parts: Array, grad_weights: Array, grad_bias: Array, stream: Any 
     basic.add_parts[blocks, (basic.LANES, basic.ADDERS), stream](parts, flat(grad_weights), grad_bias)
 
 
-def _activated(out: Array, activation: int) -> Array:
+def _activated(out: Array, activation: int, stream: Any = 0) -> Array:
     if activation != IDENTITY:
-        apply(list(ACTIVATIONS)[activation], out, out)
+        apply(list(ACTIVATIONS)[activation], out, out, stream=stream)
     return out

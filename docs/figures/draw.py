@@ -31,6 +31,7 @@ import phase4_first_kernels
 import phase5_training_kernels
 import phase6_inside
 import phase7_feeding
+import phase7_kernels
 import phase7_week21
 import phase7_week22
 import phase7_windows
@@ -60,6 +61,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **phase7_week21.FIGURES,
     **phase7_week22.FIGURES,
     **phase7_feeding.FIGURES,
+    **phase7_kernels.FIGURES,
     **training_networks.FIGURES,
 }
 """File name without its ending -> the function that draws it."""

@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 class Task:
     """One exercise.
 
-    id: WEEK.NUMBER, such as "10.2", and "10.d" for a detective exercise; title: one line that says what the function
-        does
+    id: WEEK.NUMBER, such as "10.2"; "10.d" for a detective exercise, and "23.e" for the second one of a week
+    title: one line that says what the function does
     file: the stage's file, from the folder that holds the stages; function: its name there, as functions.py takes it
     hints: three, each telling more than the one before: an idea, a plan, nearly the code
     keep: how many statements (in C: lines) at the start of the body the stub keeps
@@ -215,8 +215,8 @@ def _case(table: dict[str, Any]) -> Task:
 def _problems_of_cases(found: Course) -> Iterator[str]:
     weeks = {week.number for week in found.weeks}
     for case in found.cases:
-        if case.id not in {f"{week}.d" for week in weeks}:
-            yield f"case {case.id}: expected the number of a week and .d"
+        if case.id not in {f"{week}.{letter}" for week in weeks for letter in "de"}:
+            yield f"case {case.id}: expected the number of a week and .d, or .e for its second one"
         if len(case.hints) != 3:
             yield f"case {case.id}: expected three hints, got {len(case.hints)}"
         if case.fault and case.fault.kind not in KINDS:

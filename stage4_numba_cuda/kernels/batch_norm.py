@@ -43,33 +43,21 @@ def joined_squares(count_a, mean_a, squares_a, count_b, mean_b, squares_b):
     return squares_a + squares_b + distance * distance * (count_a * (count_b / (count_a + count_b)))
 
 
-@cuda.jit
-def statistics(x, parts):
-    """parts (P, 3, C): COUNT, MEAN and SQUARES of x (N, C, L) - x[0, c, 0], each part over its share of the images.
-
-    Grid (C, P), a block of a power of two of threads, at most THREADS.
-    """
-    counts = cuda.shared.array(THREADS, x.dtype)
-    means = cuda.shared.array(THREADS, x.dtype)
-    squares_of = cuda.shared.array(THREADS, x.dtype)
-    channel = cuda.blockIdx.x
-    thread = cuda.threadIdx.x
+@cuda.jit(device=True)
+def seen_by_thread(x, channel, shift, first, end):
+    """Count, mean and squared deviations of x - shift, of the numbers that the thread takes of a channel of the images
+    from `first` to `end`: every number that is as many further on as the block has threads."""
     length = x.shape[2]
-    share = (x.shape[0] + parts.shape[0] - 1) // parts.shape[0]
-    first = cuda.blockIdx.y * share
-    end = min(first + share, x.shape[0])
-    shift = x[0, channel, 0]
     one = x.dtype.type(1)
-    zero = x.dtype.type(0)
-    count = zero
-    mean = zero
-    squares = zero
+    count = x.dtype.type(0)
+    mean = x.dtype.type(0)
+    squares = x.dtype.type(0)
     # The thread's next number is `threads` further on: so many images and so many numbers.
     threads = cuda.blockDim.x
     images = threads // length
     numbers = threads - images * length
-    n = first + thread // length
-    i = thread % length
+    n = first + cuda.threadIdx.x // length
+    i = cuda.threadIdx.x % length
     while n < end:
         d = x[n, channel, i] - shift
         count += one
@@ -81,15 +69,33 @@ def statistics(x, parts):
         if i >= length:
             i -= length
             n += 1
+    return count, mean, squares
+
+
+@cuda.jit
+def statistics(x, parts):
+    """parts (P, 3, C): COUNT, MEAN and SQUARES of x (N, C, L) - x[0, c, 0], each part over its share of the images.
+
+    Grid (C, P), a block of a power of two of threads, at most THREADS.
+    """
+    counts = cuda.shared.array(THREADS, x.dtype)
+    means = cuda.shared.array(THREADS, x.dtype)
+    squares_of = cuda.shared.array(THREADS, x.dtype)
+    channel = cuda.blockIdx.x
+    thread = cuda.threadIdx.x
+    share = (x.shape[0] + parts.shape[0] - 1) // parts.shape[0]
+    first = cuda.blockIdx.y * share
+    end = min(first + share, x.shape[0])
+    count, mean, squares = seen_by_thread(x, channel, x[0, channel, 0], first, end)
     counts[thread] = count
     means[thread] = mean
     squares_of[thread] = squares
     cuda.syncthreads()
-    half = threads // 2
+    half = cuda.blockDim.x // 2
     while half > 0:
         if thread < half:
             other = counts[thread + half]
-            if other > zero:
+            if other > x.dtype.type(0):
                 own = counts[thread]
                 squares_of[thread] = joined_squares(
                     own, means[thread], squares_of[thread], other, means[thread + half], squares_of[thread + half]

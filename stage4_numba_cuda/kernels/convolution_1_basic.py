@@ -64,6 +64,37 @@ def naive(x, weights, bias, down, right, top, left, out):
         index += cuda.gridsize(1)
 
 
+@cuda.jit(device=True)
+def fill_halo(image, x, n, c, row, column, height, width):
+    """image[:height, :width] = what of channel c of image n begins at (row, column), zeros beyond its edges; row and
+    column may be negative. Blocks of (TILE, TILE) threads, x along the columns: a thread copies every TILE-th number of
+    every TILE-th row."""
+    i = cuda.threadIdx.y
+    while i < height:
+        h = row + i
+        j = cuda.threadIdx.x
+        while j < width:
+            w = column + j
+            inside = h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]
+            image[i, j] = x[n, c, h, w] if inside else x.dtype.type(0)
+            j += TILE
+        i += TILE
+
+
+@cuda.jit(device=True)
+def fill_group(kernels, weights, first, c):
+    """kernels[g] = the numbers of kernel first + g in channel c, row after row, for a group of kernels."""
+    kw = weights.shape[3]
+    taps = weights.shape[2] * kw
+    index = cuda.threadIdx.y * TILE + cuda.threadIdx.x
+    while index < GROUP * taps:
+        g = index // taps
+        tap = index - g * taps
+        # Beyond the last kernel its numbers are read again: what comes of it is not stored.
+        kernels[g, tap] = weights[min(first + g, weights.shape[0] - 1), c, tap // kw, tap % kw]
+        index += TILE * TILE
+
+
 @cuda.jit
 def halo_tile(x, weights, bias, down, right, top, left, out):
     """The same through shared memory. Blocks of (TILE, TILE) threads, x along the columns of the output; grid: (tiles
@@ -74,7 +105,6 @@ def halo_tile(x, weights, bias, down, right, top, left, out):
     tx = cuda.threadIdx.x
     ty = cuda.threadIdx.y
     kh, kw = weights.shape[2], weights.shape[3]
-    taps = kh * kw
     across = (out.shape[3] + TILE - 1) // TILE
     tiles = across * ((out.shape[2] + TILE - 1) // TILE)
     n = cuda.blockIdx.x // tiles
@@ -86,23 +116,9 @@ def halo_tile(x, weights, bias, down, right, top, left, out):
         sums[g] = x.dtype.type(0)
     c = 0
     while c < weights.shape[1]:
-        i = ty
-        while i < (TILE - 1) * down + kh:
-            h = r0 * down + i - top
-            j = tx
-            while j < (TILE - 1) * right + kw:
-                w = s0 * right + j - left
-                inside = h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]
-                image[i, j] = x[n, c, h, w] if inside else x.dtype.type(0)
-                j += TILE
-            i += TILE
-        index = ty * TILE + tx
-        while index < GROUP * taps:
-            g = index // taps
-            tap = index - g * taps
-            # Beyond the last kernel its numbers are read again: what comes of it is not stored.
-            kernels[g, tap] = weights[min(first + g, weights.shape[0] - 1), c, tap // kw, tap % kw]
-            index += TILE * TILE
+        height, width = (TILE - 1) * down + kh, (TILE - 1) * right + kw
+        fill_halo(image, x, n, c, r0 * down - top, s0 * right - left, height, width)
+        fill_group(kernels, weights, first, c)
         cuda.syncthreads()
         i = 0
         while i < kh:

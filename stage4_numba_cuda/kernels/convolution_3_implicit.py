@@ -54,6 +54,16 @@ def noter(spread: bool) -> Any:
     return note
 
 
+@cuda.jit(device=True)
+def fill_weights(tile_w, weights, channel, start, taps, numbers):
+    """tile_w = the weights of the block's channels for LANES products from `start` on; each thread copies one, and a
+    zero where there is no such channel or product. channel: the thread's own"""
+    x = cuda.threadIdx.x
+    inside = channel < numbers[ROWS] and taps[ROW, start + x] > NEVER
+    at = channel * numbers[ROW_STEP] + taps[WEIGHT, start + x]
+    tile_w[cuda.threadIdx.y, x] = weights[at] if inside else weights.dtype.type(0)
+
+
 @cache
 def correlate(spread: bool) -> Any:
     """The kernel (image, weights, ending, more, activation, taps, numbers, out) for blocks of (LANES, channels)
@@ -66,6 +76,8 @@ def correlate(spread: bool) -> Any:
 
     @cuda.jit
     def correlate_tile(image, weights, ending, more, activation, taps, numbers, out):
+        """out = end(weights @ columns): a thread has one place, along x, and one channel, along y. The tile of the
+        columns is gathered from the image, LANES products at a time; taps and numbers: see convolution_gather.py."""
         tile_w = cuda.shared.array((LANES, LANES), image.dtype)
         tile_x = cuda.shared.array((LANES, LANES), image.dtype)
         places = cuda.shared.array((4, LANES), int32)
@@ -83,9 +95,7 @@ def correlate(spread: bool) -> Any:
         total = image.dtype.type(0)
         start = 0
         while start < taps.shape[1]:
-            inside = channel < numbers[ROWS] and taps[ROW, start + x] > NEVER
-            at = channel * numbers[ROW_STEP] + taps[WEIGHT, start + x]
-            tile_w[y, x] = weights[at] if inside else image.dtype.type(0)
+            fill_weights(tile_w, weights, channel, start, taps, numbers)
             first = places[FIRST, x]
             row = places[FIRST_ROW, x]
             column = places[FIRST_COLUMN, x]

@@ -103,7 +103,7 @@ def max_backward(
         while column < width:
             last_column = min(column // stride_columns, output.shape[2] - 1)
             first_column = first_window(column, window_columns, stride_columns)
-            total = type(grad_output[0, 0, 0])(0)
+            total = grad_output.dtype.type(0)
             i = first_row
             while i <= last_row:
                 j = first_column

@@ -15,8 +15,8 @@ week15_optimizers_and_step, week16_fusing
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
 week19_windows, week20_convolution_in_numpy, week20_pools_and_norms, week21_im2col,
-week22_fewer_multiplications, week23_convolution_kernels, week24_images_from_bytes, week24_sending_ahead,
-week24_seeing_inside
+week22_fewer_multiplications, week23_convolution_kernels, week23_pooling_and_normalising, week24_images_from_bytes,
+week24_sending_ahead, week24_seeing_inside
                                                             phase 7, images
 own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
 cases/          the detective exercises, a file a case
@@ -39,16 +39,16 @@ from shared.contract import STAGES
 
 
 def task_checks(task: str) -> list[Check]:
-    """The checks of a task, such as "8.3", or a detective exercise, "8.d".
+    """The checks of a task, such as "8.3", or a detective exercise, "8.d" or "23.e".
 
     Raises KeyError if no file of its week grades it.
     """
-    week = int(task.partition(".")[0])
-    package = f"{__name__}.cases" if task.endswith(".d") else __name__
+    week, is_case = int(task.partition(".")[0]), task[-1].isalpha()
+    package = f"{__name__}.cases" if is_case else __name__
     for module in _modules(package, f"week{week:02}_"):
         if task in module.GRADES:
             made = list(module.GRADES[task]())
-            return made if task.endswith(".d") else with_own_work(made, course().task(task))
+            return made if is_case else with_own_work(made, course().task(task))
     raise KeyError(f"no file of week {week} grades task {task}")
 
 

@@ -91,6 +91,35 @@ SWIZZLED = (
     ("= tile[x, y]", "= tile[x, (y + x) % TILE]"),
 )
 
+CORNER = "        tile[TILE + 1, x + 1] = at(image, row + 1, column)\n"
+
+ZERO_CORNERS = (
+    (CORNER, f"{CORNER}    if x < 2 and y < 2:\n        tile[y * (TILE + 1), x * (TILE + 1)] = float32(0)\n"),
+)
+
+WITHOUT_THE_BLUR_TILE = (("total += tile[y + i, x + j]", "total += at(image, row + i - 1, column + j - 1)"),)
+
+TWO_LOOPS = (
+    (
+        CORNER,
+        f"{CORNER}    i = y\n    while i < SIDE:\n        j = x\n        while j < SIDE:\n"
+        "            if (i == 0 or i == SIDE - 1) and (j == 0 or j == SIDE - 1):\n"
+        "                tile[i, j] = at(image, row - y - 1 + i, column - x - 1 + j)\n"
+        "            j += TILE\n        i += TILE\n",
+    ),
+)
+
+TREE_BARRIER = "            cuda.syncthreads()\n"
+
+THREAD_0_ADDS = (
+    ("        if thread < half:\n", "        if thread == 0 and half == THREADS // 2:\n"),
+    (
+        "            partial[thread] += partial[thread + half]\n",
+        "            for k in range(1, THREADS):\n                partial[0] += partial[k]\n",
+    ),
+    (TREE_BARRIER, "        cuda.syncthreads()\n"),
+)
+
 WRONG = [
     Mend("7.d", (("pairs = (columns + 1) / 2", "pairs = columns / 2"),), "values"),
     Mend(
@@ -138,6 +167,10 @@ WRONG = [
         "values",
         "the last row of the image",
     ),
+    Mend("23.d", ZERO_CORNERS, "values", "count as zeros"),
+    Mend("23.d", WITHOUT_THE_BLUR_TILE, "memory", "into its tile"),
+    Mend("23.e", ((TREE_BARRIER, ""),), "values", "barrier"),
+    Mend("23.e", THREAD_0_ADDS, "memory", "a tree of halves"),
 ]
 
 RIGHT = [
@@ -147,4 +180,6 @@ RIGHT = [
     Mend("13.d", (("    own = float32(0)\n", "    own = float32(0)\n    partial[x] = own\n"),)),
     Mend("16.d", SWIZZLED),
     Mend("21.d", (("column < 1 || column > columns + 1", "column == 0 || column == columns + 1"),)),
+    Mend("23.d", TWO_LOOPS),
+    Mend("23.e", ((TREE_BARRIER, "        cuda.syncthreads()\n        cuda.threadfence()\n"),)),
 ]

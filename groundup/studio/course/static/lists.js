@@ -2,6 +2,9 @@
 
 import { html } from "/static/common/draw.js";
 
+/** Whether an id is that of a detective exercise: "9.d", or "23.e" for the second one of a week. */
+export const isCase = (id) => /[a-z]$/.test(id);
+
 /** The list of a course's tasks. chosen: the task that is shown; onchoose: called with the id of another. */
 export function tasks(progress, chosen, onchoose) {
   return progress.phases.map((phase) => {
@@ -16,7 +19,7 @@ export function tasks(progress, chosen, onchoose) {
 }
 
 function counted(phase) {
-  const all = phase.weeks.flatMap((week) => week.tasks).filter((task) => !task.id.endsWith(".d"));
+  const all = phase.weeks.flatMap((week) => week.tasks).filter((task) => !isCase(task.id));
   return `${all.filter((task) => task.state.startsWith("passed")).length} of ${all.length}`;
 }
 

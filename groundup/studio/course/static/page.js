@@ -4,7 +4,7 @@ import { fail, get, listen, post, say, settle } from "/static/common/api.js";
 import { html, replace } from "/static/common/draw.js";
 import { keys } from "/static/common/keys.js";
 import { detective } from "/static/course/detective.js";
-import { source, tasks } from "/static/course/lists.js";
+import { isCase, source, tasks } from "/static/course/lists.js";
 import { sentence, verdict } from "/static/course/verdict.js";
 
 const at = (id) => document.getElementById(id);
@@ -76,7 +76,7 @@ async function choose(id) {
 
 /** The task after this one that has neither passed nor been skipped; after the last one the search begins again. */
 function following() {
-  const all = state.progress.phases.flatMap((phase) => phase.weeks.flatMap((week) => week.tasks)).filter((task) => !task.id.endsWith(".d"));
+  const all = state.progress.phases.flatMap((phase) => phase.weeks.flatMap((week) => week.tasks)).filter((task) => !isCase(task.id));
   const place = all.findIndex((task) => task.id === state.task);
   const open = (task) => !task.state.startsWith("passed") && task.state !== "skipped" && task.id !== state.task;
   return [...all.slice(place + 1), ...all.slice(0, place + 1)].find(open)?.id;

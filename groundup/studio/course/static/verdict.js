@@ -1,6 +1,7 @@
 // The verdict on a task: each check that passed, the first that failed, and what helps.
 
 import { html } from "/static/common/draw.js";
+import { isCase } from "/static/course/lists.js";
 import { matrices } from "/static/course/matrix.js";
 
 /** What is shown of a value of the watch; see groundup/studio/course/watching.py. */
@@ -22,7 +23,7 @@ export function sentence(value) {
 }
 
 function untouched(value) {
-  return value.task.endsWith(".d") ? "Not mended yet" : "Not written yet";
+  return isCase(value.task) ? "Not mended yet" : "Not written yet";
 }
 
 function headline(value) {
@@ -33,7 +34,7 @@ function headline(value) {
 
 function following(value) {
   if (value.changed) return "The function was saved again while it was graded.";
-  if (value.task.endsWith(".d")) return "The program is mended.";
+  if (isCase(value.task)) return "The program is mended.";
   const phase = value.phase ? `That was the last of the phase: groundup learn checkpoint ${value.phase}. ` : "";
   return phase + (value.following ? `Next is ${value.following}.` : "");
 }

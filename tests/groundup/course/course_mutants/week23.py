@@ -1,0 +1,254 @@
+"""Wrong answers of week 23: convolution, pooling and batch normalisation in kernels."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+INSIDE = "if h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]:"
+
+HALO_INSIDE = "inside = h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]"
+
+HALO_VALUE = "image[i, j] = x[n, c, h, w] if inside else x.dtype.type(0)"
+
+ROUND = "        fill_group(kernels, weights, first, c)\n        cuda.syncthreads()\n"
+
+LAST_BARRIER = "        cuda.syncthreads()  # nobody may overwrite a tile that another thread still reads\n"
+
+TILE_BARRIER = "                i += channels\n            cuda.syncthreads()\n"
+
+TILE_LAST = "            cuda.syncthreads()  # nobody may overwrite a tile that another thread still reads\n"
+
+TREE = (
+    "                squares_of[thread] = joined_squares(\n"
+    "                    own, means[thread], squares_of[thread], "
+    "other, means[thread + half], squares_of[thread + half]\n"
+    "                )\n"
+)
+
+MEAN = "                means[thread] = joined_mean(own, means[thread], other, means[thread + half])\n"
+
+MUTANTS = [
+    Mutant("23.1", INSIDE, "if h < x.shape[2] and w < x.shape[3]:", "values", "counts from the end"),
+    Mutant("23.1", INSIDE, "if h >= 0 and h <= x.shape[2] - 1 and w >= 0:", "agreement", "guard"),
+    Mutant("23.1", "h = r * down + i - top", "h = r * down + i", "values", "the padding is forgotten"),
+    Mutant("23.1", "h = r * down + i - top", "h = r + i - top", "values", "the stride is forgotten"),
+    Mutant("23.1", "s * right + j - left", "s * down + j - left", "agreement", "the strides have changed places"),
+    Mutant("23.1", "total = bias[o]", "total = x.dtype.type(0)", "values", "the bias is missing"),
+    Mutant("23.1", "total = bias[o]", "total = 0.0 + bias[o]", "types", "a bare 1.0 is a float64"),
+    Mutant("23.1", "weights[o, c, i, j]", "weights[o, c, -1 - i, -1 - j]", "shape", "counts from the end"),
+    Mutant(
+        "23.1",
+        "weights[o, c, i, j]",
+        "weights[o, c, weights.shape[2] - 1 - i, weights.shape[3] - 1 - j]",
+        "values",
+        "turned by half a turn",
+    ),
+    Mutant("23.1", "while c < weights.shape[1]:", "while c < 1:", "values", "only the first channel"),
+    Mutant(
+        "23.1",
+        "        while c < weights.shape[1]:\n",
+        "        while c < weights.shape[1]:\n            total = bias[o]\n",
+        "values",
+        "only the last channel",
+    ),
+    Mutant("23.1", "index = cuda.grid(1)", "index = cuda.threadIdx.x", "agreement", "only one block's part"),
+    Mutant("23.1", "while j < weights.shape[3]:", "while j < weights.shape[3] - 1:", "values", "the last column"),
+    Mutant("23.2", HALO_VALUE, "if inside:\n                image[i, j] = x[n, c, h, w]", "values", "a zero"),
+    Mutant("23.2", "            j += TILE\n", "            j += width\n", "agreement", "the columns right of them"),
+    Mutant("23.2", "        i += TILE\n", "        i += height\n", "agreement", "the rows below them"),
+    Mutant(
+        "23.2",
+        "    i = cuda.threadIdx.y\n    while i < height:\n        h = row + i\n        j = cuda.threadIdx.x\n",
+        "    i = cuda.threadIdx.y\n    j = cuda.threadIdx.x\n    while i < height:\n        h = row + i\n",
+        "agreement",
+        "does j begin anew",
+    ),
+    Mutant("23.2", HALO_INSIDE, "inside = h < x.shape[2] and w < x.shape[3]", "values", "counts from the end"),
+    Mutant("23.2", "h = row + i", "h = i", "values", ""),
+    Mutant("23.2", "x[n, c, h, w] if", "x[c, n, h, w] if", "values", ""),
+    Mutant("23.2", "    i = cuda.threadIdx.y\n", "    i = cuda.grid(2)[1]\n", "values", "cuda.grid counts through"),
+    Mutant(
+        "23.2",
+        HALO_INSIDE + "\n            " + HALO_VALUE,
+        "image[i, j] = x[n, c, min(max(h, 0), x.shape[2] - 1), min(max(w, 0), x.shape[3] - 1)]",
+        "values",
+        "the nearest number",
+    ),
+    Mutant(
+        "23.2",
+        "            " + HALO_VALUE,
+        "            if i < TILE or j < TILE:\n                " + HALO_VALUE,
+        "agreement",
+        "the corners of the halo are missing",
+    ),
+    Mutant(
+        "23.2",
+        "    i = cuda.threadIdx.y\n    while i < height:\n        h = row + i\n        j = cuda.threadIdx.x\n",
+        "    i = cuda.threadIdx.x\n    while i < height:\n        h = row + i\n        j = cuda.threadIdx.y\n",
+        "memory",
+        "x and y mixed up",
+    ),
+    Mutant("23.3", ROUND, ROUND.replace("        cuda.syncthreads()\n", ""), "values", "first barrier missing"),
+    Mutant("23.3", LAST_BARRIER, "", "agreement", "second barrier missing"),
+    Mutant("23.3", "r0 * down - top, s0 * right - left", "r0 * down, s0 * right", "values", "the padding is forgotten"),
+    Mutant(
+        "23.3", "image[ty * down + i, tx * right + j]", "image[ty + i, tx + j]", "values", "the stride is forgotten"
+    ),
+    Mutant("23.3", "kernels[g, i * kw + j]", "kernels[0, i * kw + j]", "values", "the sums of its first kernel"),
+    Mutant("23.3", "kernels[g, i * kw + j]", "kernels[g, i * kh + j]", "agreement", ""),
+    Mutant("23.3", "bias[first + g]", "bias[g]", "agreement", "not bias[g]"),
+    Mutant("23.3", "first = cuda.blockIdx.y * GROUP", "first = 0", "agreement", "first group of kernels"),
+    Mutant(
+        "23.3",
+        "    c = 0\n    while c < weights.shape[1]:\n",
+        "    c = 0\n    while c < weights.shape[1]:\n"
+        "        for g in range(GROUP):\n            sums[g] = x.dtype.type(0)\n",
+        "values",
+        "only the last channel",
+    ),
+    Mutant("23.3", " + bias[first + g]", "", "values", "the bias is missing"),
+    Mutant(
+        "23.3",
+        "    c = 0\n    while c < weights.shape[1]:\n",
+        "    if r0 + ty >= out.shape[2] or s0 + tx >= out.shape[3]:\n        return\n    c = 0\n"
+        "    while c < weights.shape[1]:\n",
+        "values",
+        "a guard before the barrier returns early",
+    ),
+    Mutant(
+        "23.3",
+        "number = image[ty * down + i, tx * right + j]",
+        "h = (r0 + ty) * down + i - top\n                w = (s0 + tx) * right + j - left\n"
+        "                inside = h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]\n"
+        "                number = x[n, c, h, w] if inside else x.dtype.type(0)",
+        "memory",
+        "into its tile",
+    ),
+    Mutant(
+        "23.4",
+        TILE_BARRIER,
+        TILE_BARRIER.replace("            cuda.syncthreads()\n", ""),
+        "values",
+        "one after the tiles are filled",
+    ),
+    Mutant("23.4", TILE_LAST, "", "agreement", "one after the tiles are filled"),
+    Mutant(
+        "23.4",
+        "            while i < LANES:\n",
+        "            while i < y + 1:\n",
+        "values",
+        "never written",
+    ),
+    Mutant(
+        "23.4", "while start < taps.shape[1]:", "while start < LANES:", "agreement", "only the first LANES products"
+    ),
+    Mutant(
+        "23.4",
+        "        while start < taps.shape[1]:\n",
+        "        while start < taps.shape[1]:\n            total = image.dtype.type(0)\n",
+        "agreement",
+        "only the last products",
+    ),
+    Mutant("23.4", "end(total, ending, more, activation, channel, at)", "total", "values", "the bias is missing"),
+    Mutant(
+        "23.4",
+        "end(total, ending, more, activation, channel, at)",
+        "total + more[channel]",
+        "sizes",
+        "what is written is end(",
+    ),
+    Mutant("23.4", "channel = cuda.blockIdx.y * channels + y", "channel = y", "sizes", ""),
+    Mutant("23.4", "place = cuda.blockIdx.x * LANES + x", "place = x", "sizes", ""),
+    Mutant("23.4", "row + taps[ROW, tap], column + taps[COLUMN, tap]", "row, column", "values", ""),
+    Mutant("23.4", " and place < count:", ":", "shape", ""),
+    Mutant("23.4", "                i += channels\n", "                i += 1\n", "memory", ""),
+    Mutant("23.5", "total += back(", "total = back(", "values", "only one window hands back"),
+    Mutant(
+        "23.5", "while i <= last_row:", "while i < last_row:", "values", "the last window over each number is left out"
+    ),
+    Mutant("23.5", "            i = first_row\n", "            i = last_row\n", "agreement", ""),
+    Mutant(
+        "23.5",
+        "if indices[plane, i, j] == row * width + column:",
+        "if indices[plane, i, j] >= 0:",
+        "values",
+        "every number of a window",
+    ),
+    Mutant(
+        "23.5",
+        "back(after, grad_output[plane, i, j], output[plane, i, j])",
+        "grad_output[plane, i, j]",
+        "agreement",
+        "after the pool",
+    ),
+    Mutant(
+        "23.5",
+        "            if before != 0:\n                total = back(before, total, x[plane, row, column])\n",
+        "",
+        "sizes",
+        "before the pool",
+    ),
+    Mutant(
+        "23.5",
+        "            column += cuda.blockDim.x\n",
+        "            column += width\n",
+        "agreement",
+        "columns beyond the block",
+    ),
+    Mutant("23.5", "min(row // stride_rows, output.shape[1] - 1)", "row // stride_rows", "shape", ""),
+    Mutant("23.5", "            i = first_row\n", "            i = 0\n", "memory", "row // stride_rows"),
+    Mutant(
+        "23.5",
+        "            grad_input[plane, row, column] = total\n",
+        "            grad_input[plane, row, column] = 0\n"
+        "            cuda.atomic.add(grad_input, (plane, row, column), total)\n",
+        "memory",
+        "nothing has to be atomic",
+    ),
+    Mutant(
+        "23.6",
+        "            if other > x.dtype.type(0):\n",
+        "            if other >= x.dtype.type(0):\n",
+        "sizes",
+        "0 / 0",
+    ),
+    Mutant("23.6", TREE + MEAN, MEAN + TREE, "values", "the mean is replaced before"),
+    Mutant(
+        "23.6",
+        "                own = counts[thread]\n" + TREE + MEAN + "                counts[thread] = own + other\n",
+        "                counts[thread] += other\n                own = counts[thread]\n" + TREE + MEAN,
+        "values",
+        "the count is replaced before",
+    ),
+    Mutant(
+        "23.6",
+        TREE,
+        "                squares_of[thread] += squares_of[thread + half]\n",
+        "values",
+        "the squared deviations are only added",
+    ),
+    Mutant(
+        "23.6",
+        MEAN,
+        "                means[thread] = (means[thread] + means[thread + half]) / x.dtype.type(2)\n",
+        "agreement",
+        "the means are averaged",
+    ),
+    Mutant("23.6", "half = cuda.blockDim.x // 2", "half = cuda.blockDim.x // 4", "values", "first level"),
+    Mutant(
+        "23.6", "        cuda.syncthreads()\n        half //= 2\n", "        half //= 2\n", "values", "inside the tree"
+    ),
+    Mutant("23.6", "first = cuda.blockIdx.y * share", "first = 0", "values", ""),
+    Mutant(
+        "23.6",
+        "x[0, channel, 0], first, end",
+        "x[first, channel, 0], first, end",
+        "values",
+        "the shift is the channel's first number",
+    ),
+    Mutant(
+        "23.6",
+        "            if other > x.dtype.type(0):\n",
+        "            cuda.syncthreads()\n            if other > x.dtype.type(0):\n",
+        "shape",
+        "a barrier in an `if`",
+    ),
+]
