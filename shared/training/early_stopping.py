@@ -25,6 +25,7 @@ def best_epoch_and_wait(values: Sequence[float], higher_is_better: bool) -> tupl
     >>> best_epoch_and_wait([0.50, 0.31, 0.28, 0.29, 0.28], higher_is_better=False)
     (3, 2)
     """
+    # index finds the first of equal values.
     best = max(values) if higher_is_better else min(values)
     epoch = values.index(best) + 1
     return epoch, len(values) - epoch

@@ -7,7 +7,7 @@ from tests.groundup.course.course_right_answers import RightAnswer
 SHARED_RIGHT_ANSWERS = [
     RightAnswer(
         "3.8",
-        "return _normal(rng, math.sqrt(2.0 / fan_in))",
+        "return _normal(rng, deviation)",
         "variance = 2 / fan_in\n    return variance**0.5 * _normal(rng, 1.0)",
     ),
     RightAnswer(

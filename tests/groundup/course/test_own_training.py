@@ -9,7 +9,7 @@ from groundup.course.manifest import course
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 
 OF_EVERY_TRAINING = {
-    "3.8": "return _normal(rng, math.sqrt(2.0 / fan_in))",
+    "3.8": "return _normal(rng, deviation)",
     "5.6": "indices = np.arange(rows * columns, dtype=np.uint64)",
     "5.7": "epoch = values.index(best) + 1",
     "15.4": "warmup_steps = _warmup_steps(schedule, steps_per_epoch)",
