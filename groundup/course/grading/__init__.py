@@ -14,7 +14,7 @@ week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
-week19_windows, week20_convolution_in_numpy, week20_pools_and_norms
+week19_windows, week19_gradients, week20_convolution_in_numpy, week20_pools_and_norms
                                                             phase 7, images
 own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
 cases/          the detective exercises, a file a case
