@@ -175,15 +175,15 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
     """dL/dx: dL/dcolumns = kernelsᵀ (C kh kw, O) @ grad_output (O, n H' W'), each number added to the place that it was
     copied from.
 
-    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image, whose own rows are
-    seen as going on kw - 1 numbers into the next. Then what a shift by (i, j) reaches is one long line, and each
-    channel's addition is one run and not H' short ones.
+    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image. Then its numbers
+    make one long row, and so do the pixels that place (i, j) of the window meets: each channel's addition is one run
+    and not H' short ones. For that the padded image is seen as kh long rows, one row of the image apart.
     """
     out_channels, channels, kh, kw = weights.shape
     (rows, columns), (padded_rows, padded_columns) = g.output, g.padded
     in_line = g.stride == (1, 1)
     width = padded_columns if in_line else columns
-    wide = replace(g, output=(rows, width))
+    seen = replace(g, output=(1, rows * width)) if in_line else g
     kernels = weights.reshape(out_channels, -1).T
     size = images_a_piece(len(kernels) * rows * width * out.itemsize)
     for piece in pieces(len(out), size):
@@ -196,9 +196,8 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
         line = borrow(scratch, "convolution lines", (channels, n, padded_rows * padded_columns + kw), out.dtype)
         line.fill(0)
         padded = line[..., : padded_rows * padded_columns].reshape(channels, n, padded_rows, padded_columns)
-        reached = (channels, n, padded_rows, padded_columns + kw - 1) if in_line else padded.shape
-        view = as_strided(line, reached, padded.strides)
-        scatter_columns(parts.reshape(channels, kh, kw, n, rows, width), view, wide)
+        view = as_strided(line, (channels, n, kh, rows * width + kw - 1), padded.strides) if in_line else padded
+        scatter_columns(parts.reshape(channels, kh, kw, n, *seen.output), view, seen)
         np.copyto(out[piece], g.interior(padded).transpose(1, 0, 2, 3))
     return out
 
