@@ -24,7 +24,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from shared.plain_arrays import float_dtype
 from shared.shapes import KERNEL_AXES, check_channels, check_dtypes, check_grad_output, checked_kernels
-from shared.windows import Pair, output_size, pair
+from shared.windows import Pair, output_size, pair, within
 
 from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, ieee, output_like
 from .columns import Geometry, columns_by_piece, gather_columns, images_a_piece, pad, pieces, scatter_columns
@@ -290,4 +290,5 @@ def _geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any
         raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
     image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])
     steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
-    return Geometry(image, window, steps, border, output_size(function, image, window, steps, border))
+    output = output_size(function, image, window, steps, border)
+    return Geometry(image, window, within(image, steps, border), border, output)
