@@ -123,9 +123,15 @@ def gather_columns() -> list[Check]:
             ),
         ],
     )
+
+    def plainly(padded: np.ndarray, g: Any) -> np.ndarray:
+        columns = np.empty((padded.shape[1], *g.window, len(padded), *g.output))
+        function(padded, columns, g)
+        return columns
+
     speed = on_arrays.speed_check(
         exercise,
-        call,
+        plainly,
         lambda padded, g: np.ascontiguousarray(reference(padded, g)),
         lambda rng: arguments(rng, Sizes(8, 4, (20, 20), 1, (3, 3))),
         PIXELS,
