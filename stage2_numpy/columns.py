@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from shared.windows import Pair
 
@@ -54,14 +54,16 @@ def gather_columns(padded: Array, columns: Array, g: Geometry) -> None:
 
     padded: (N, C, rows, columns), images with their border; columns: (C, kh, kw, N, H', W'), to be filled
     """
-    np.copyto(columns, g.windows(padded).transpose(1, 4, 5, 0, 2, 3))
+    of_image, of_channel, of_row, of_pixel = padded.strides
+    steps = (of_channel, of_row, of_pixel, of_image, g.stride[0] * of_row, g.stride[1] * of_pixel)
+    np.copyto(columns, as_strided(padded, columns.shape, steps))
 
 
 def scatter_columns(columns: Array, padded: Array, g: Geometry) -> None:
     """col2im, the way back of gather_columns: add each number to the pixel that it was copied from.
 
     columns: (C, kh, kw, N, H', W'); padded: (C, N, rows, columns), added to in place: it may be a view into a larger
-    array
+    array, even one in which a row goes on into the next
     """
     for i, j in product(range(g.window[0]), range(g.window[1])):
         pixels = g.shifted(padded, i, j)

@@ -24,7 +24,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from shared.plain_arrays import float_dtype
 from shared.shapes import KERNEL_AXES, check_channels, check_dtypes, check_grad_output, checked_kernels
-from shared.windows import Pair, output_size, pair
+from shared.windows import Pair, output_size, pair, within
 
 from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, ieee, output_like
 from .columns import Geometry, columns_by_piece, gather_columns, images_a_piece, pad, pieces, scatter_columns
@@ -181,15 +181,15 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
     """dL/dx: dL/dcolumns = kernelsᵀ (C kh kw, O) @ grad_output (O, n H' W'), each number added to the place that it was
     copied from.
 
-    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image, whose own rows are
-    seen as going on kw - 1 numbers into the next. Then what a shift by (i, j) reaches is one long line, and each
-    channel's addition is one run and not H' short ones.
+    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image. Then its numbers
+    make one long row, and so do the pixels that place (i, j) of the window meets: each channel's addition is one run
+    and not H' short ones. For that the padded image is seen as kh long rows, one row of the image apart.
     """
     out_channels, channels, kh, kw = weights.shape
     (rows, columns), (padded_rows, padded_columns) = g.output, g.padded
     in_line = g.stride == (1, 1)
     width = padded_columns if in_line else columns
-    wide = replace(g, output=(rows, width))
+    seen = replace(g, output=(1, rows * width)) if in_line else g
     kernels = weights.reshape(out_channels, -1).T
     size = images_a_piece(len(kernels) * rows * width * out.itemsize)
     for piece in pieces(len(out), size):
@@ -202,9 +202,8 @@ def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scr
         line = borrow(scratch, "convolution lines", (channels, n, padded_rows * padded_columns + kw), out.dtype)
         line.fill(0)
         padded = line[..., : padded_rows * padded_columns].reshape(channels, n, padded_rows, padded_columns)
-        reached = (channels, n, padded_rows, padded_columns + kw - 1) if in_line else padded.shape
-        view = as_strided(line, reached, padded.strides)
-        scatter_columns(parts.reshape(channels, kh, kw, n, rows, width), view, wide)
+        view = as_strided(line, (channels, n, kh, rows * width + kw - 1), padded.strides) if in_line else padded
+        scatter_columns(parts.reshape(channels, kh, kw, n, *seen.output), view, seen)
         np.copyto(out[piece], g.interior(padded).transpose(1, 0, 2, 3))
     return out
 
@@ -297,4 +296,5 @@ def _geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any
         raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
     image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])
     steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
-    return Geometry(image, window, steps, border, output_size(function, image, window, steps, border))
+    output = output_size(function, image, window, steps, border)
+    return Geometry(image, window, within(image, steps, border), border, output)

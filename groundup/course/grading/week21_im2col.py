@@ -123,9 +123,15 @@ def gather_columns() -> list[Check]:
             ),
         ],
     )
+
+    def plainly(padded: np.ndarray, g: Any) -> np.ndarray:
+        columns = np.empty((padded.shape[1], *g.window, len(padded), *g.output))
+        function(padded, columns, g)
+        return columns
+
     speed = on_arrays.speed_check(
         exercise,
-        call,
+        plainly,
         lambda padded, g: np.ascontiguousarray(reference(padded, g)),
         lambda rng: arguments(rng, Sizes(8, 4, (20, 20), 1, (3, 3))),
         PIXELS,
@@ -175,20 +181,20 @@ def scatter_columns() -> list[Check]:
         return None if g.stride == (1, 1) else added(columns, before, replace(g, stride=(1, 1)))
 
     def rows_overlapping(tally: Tally) -> None:
-        """As the gradient of the image calls it where the stride is 1: rows that go on into the next one."""
+        """As the gradient of the image calls it where the stride is 1: kh long rows, one row of the image apart."""
         s = Sizes(2, 3, (4, 5), 1, (2, 3), (1, 1), (1, 0))
         rng = np.random.default_rng(7)
         (rows, wide), (kh, kw) = s.padded, s.kernel
-        g = replace(geometry(s), output=(rows - kh + 1, wide))
-        columns = rng.standard_normal((3, kh, kw, 2, *g.output))
+        length = (rows - kh + 1) * wide
+        columns = rng.standard_normal((3, kh, kw, 2, 1, length))
         line, known = np.zeros((3, 2, rows * wide + kw)), np.zeros((3, 2, rows * wide + kw))
         strides = (*line.strides[:2], wide * line.itemsize, line.itemsize)
-        view = np.lib.stride_tricks.as_strided(line, (3, 2, rows, wide + kw - 1), strides)
+        view = np.lib.stride_tricks.as_strided(line, (3, 2, kh, length + kw - 1), strides)
         for i, j in np.ndindex(kh, kw):
-            known[..., i * wide + j :][..., : g.output[0] * wide] += columns[:, i, j].reshape(3, 2, -1)
+            known[..., i * wide + j :][..., :length] += columns[:, i, j, :, 0]
         case = "scatter_columns into a view whose rows overlap, as conv2d_backward hands it over"
         tally.trying(case)
-        function(columns, view, g)
+        function(columns, view, replace(geometry(s), output=(1, length)))
         alike(tally, case, line, known, IN_PLACE)
 
     small = replace(TYPICAL, batch=1, channels=1, image=(2, 3), kernel=(2, 2), stride=(1, 1), padding=(0, 0))

@@ -351,8 +351,8 @@ def growth() -> list[Check]:
         """How large each output may be. signed: matrices whose signs stay; without: those that are left out."""
         made = zip("AGB", with_points(points, winograd.matrices), strict=True)
         of = {name: np.array(each, float) if name in signed else np.abs(np.array(each, float)) for name, each in made}
-        g, bt = (np.ones(1) if name in without else of[name].sum(axis=1) for name in "GB")
-        result: np.ndarray = g * bt if "A" in without else of["A"] @ (g * bt * np.ones(len(points) + 1))
+        g, bt = (of[name].sum(axis=1) ** (name not in without) for name in "GB")  # a power of 0 leaves it out
+        result: np.ndarray = g * bt if "A" in without else of["A"] @ (g * bt)
         return result
 
     def bound(largest: Any) -> Any:
