@@ -85,6 +85,8 @@ def first_to_mend() -> list[Check]:
                 # The slowest is at its roof already, and the least efficient takes hardly any time
                 ((np.array([[90, 30, 2], [88, 10, 0.01]]) * us, 130 * us), {"operation": 1.0, "step": 110 * us}),
                 ((by_hand, 1300 * us), {"operation": 0.0, "step": 660 * us}),
+                # A roof of 0 is known: the operation moves nothing and computes nothing
+                ((np.array([[3, 5], [0, 4]]) * us, 10 * us), {"operation": 0.0, "step": 7 * us}),
                 # Of the slowest nothing is known; two others gain the same, and the first of them is taken
                 (
                     (np.array([[90, 9, 12], [UNKNOWN / us, 4, 7]]) * us, 120 * us),
@@ -108,7 +110,7 @@ def first_to_mend() -> list[Check]:
                 ),
                 chosen(
                     "this is the one whose roof allows the least: that says nothing of its time",
-                    lambda t: 1 / np.abs(t[1]),
+                    lambda t: 1 / np.maximum(np.abs(t[1]), 1e-12),
                 ),
                 chosen(
                     "an operation without a roof is chosen: what it could gain is not known",
@@ -174,9 +176,9 @@ def grad_cam() -> list[Check]:
 
     def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
         shape, *dark = size
-        maps, slopes = np.maximum(rng.standard_normal(shape), 0), rng.standard_normal(shape)
+        maps, slopes = rng.standard_normal(shape), rng.standard_normal(shape)
         for image in dark:  # an image with no evidence
-            slopes[image] = -np.abs(slopes[image])
+            maps[image], slopes[image] = np.maximum(maps[image], 0), -np.abs(slopes[image])
         return maps, slopes
 
     def other(text: str, **change: Any) -> Mistake:
@@ -242,6 +244,10 @@ def grad_cam() -> list[Check]:
                 other(
                     "one weight for all maps: each map has its own, the mean over its places",
                     weights=lambda slopes: slopes.mean(axis=(1, 2, 3), keepdims=True),
+                ),
+                Mistake(
+                    "what a map has below 0 counts, too: only the sum over the maps is cut at 0",
+                    lambda maps, slopes: evidence(np.maximum(maps, 0), slopes),
                 ),
                 other("every map counts the same: its weight is the mean of its slopes", weights=np.ones_like),
                 other(

@@ -10,6 +10,8 @@ MUTANTS = [
     Mutant("24.7", "gains = [taken - at_best if", "gains = [taken if", "values", "the slowest operation"),
     Mutant("24.7", "taken - at_best if", "1 - at_best / taken if", "values", "the least efficient one"),
     Mutant("24.7", "else 0.0 for", "else taken for", "values", "without a roof is chosen"),
+    Mutant("24.7", "if at_best is not None", "if at_best", "values", ""),
+    Mutant("24.8", "(weights * maps)", "(weights * np.maximum(maps, 0))", "agreement", "what a map has below 0 counts"),
     Mutant("24.7", "step - largest)", "largest)", "values", "what is left of the step"),
     Mutant("24.7", "step - largest)", "sum(seconds) - largest)", "values", "more in it than its operations"),
     Mutant(
