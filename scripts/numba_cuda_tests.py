@@ -26,9 +26,10 @@ from typing import Any
 
 #: Parts of numba-cuda that make code for a GPU. `core` has its settings and errors, too, which programs import.
 COMPILER = re.compile(
-    r"numba\.cuda\.(compiler|codegen|descriptor|cudadecl|cudaimpl|cgutils|flags|lowering|target|typing(?!\.typeof)"
+    r"(numba\.cuda\.(compiler|codegen|descriptor|cudadecl|cudaimpl|cgutils|flags|lowering|target|typing(?!\.typeof)"
     r"|typeconv|deviceufunc|libdevicefuncs|launchconfig|_internal|cudadrv\.(nvvm|nvrtc|libs)"
-    r"|core\.(?!config\b|errors\b)\w+|kernels|utils|args|api|bf16|vector_types|simulator|LinkableCode)\b"
+    r"|core\.(?!config\b|errors\b)\w+|kernels|utils|args|api|bf16|vector_types|simulator|LinkableCode|types\.bfloat16)"
+    r"|cuda(?=$|\.core|\.bindings))\b"
 )
 
 CUDAPY = "numba.cuda.tests.cudapy"
@@ -36,7 +37,8 @@ CUDAPY = "numba.cuda.tests.cudapy"
 #: Names of what shows a GPU's code, links to it, or asks a driver.
 CODE = re.compile(
     r"inspect_(asm|llvm|sass|types|lto)|compile_ptx|cuda\.compile|compile_all|compile_for_current|\bptx|\bllvm|nvdisasm"
-    r"|regs_per_thread|_mem_size|mem_per_(block|thread)|declare_device|\blink=|ipc_handle|cufunc|_cuda_context|\bdriver\.|gpu_data|memory_manager|external_stream"
+    r"|regs_per_thread|_mem_size|mem_per_(block|thread)|declare_device|\blink=|ipc_handle|cufunc|_cuda_context"
+    r"|\bdriver\.|gpu_data|memory_manager|external_stream"
 )
 
 
@@ -79,6 +81,9 @@ class _Anything(type):
     def __getattr__(cls, name: str) -> Any:
         return cls
 
+    def __iter__(cls) -> Iterator[Any]:
+        return iter(())
+
 
 class Nothing(metaclass=_Anything):
     """Stands for a name of the compiler. A file of tests imports it; the tests that run do not use it."""
@@ -86,9 +91,12 @@ class Nothing(metaclass=_Anything):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Take what comes."""
 
-    def __call__(self, decorated: Any) -> Any:
-        """As a decorator."""
-        return decorated
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """What it decorates, if it is a decorator."""
+        return arguments[0] if arguments else self
+
+    def __getattr__(self, name: str) -> Any:
+        return self
 
 
 class _Compiler(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -162,19 +170,35 @@ class TestCase(unittest.TestCase):
     """The class of numba-cuda's tests, with equal arrays for its own comparison."""
 
     def assertPreciseEqual(self, first: Any, second: Any, *more: Any, **options: Any) -> None:
-        """Fail unless both have the same values."""
+        """Fail unless both have the same values, but for the last bits of a float."""
         import numpy as np
 
-        np.testing.assert_array_equal(first, second)
+        single = options.get("prec") == "single" or np.asarray(first).dtype in (np.float32, np.complex64)
+        np.testing.assert_allclose(first, second, rtol=1e-6 if single else 1e-13, atol=1e-6 if single else 1e-13)
+
+    def reset_module_warnings(self, module: Any) -> None:
+        """Let warnings be shown again: pytest does that for each test."""
 
 
 def pytest_configure(config: Any) -> None:
     """Put the stand-ins in place, before a test imports them."""
     import numba
+    from numba.core.datamodel import models
     from numba.cuda.testing import CUDATestCase
 
     sys.meta_path.insert(0, _Compiler())
     CUDATestCase.assertPreciseEqual = TestCase.assertPreciseEqual
+    CUDATestCase.reset_module_warnings = TestCase.reset_module_warnings
+    ours: dict[str, dict[str, Any]] = {
+        "testing": {"test_data_dir": Path.cwd() / "data"},
+        "types": {"bfloat16": Nothing},
+        "extending": {"core_models": models},
+        "cudadrv.driver": {"_have_nvjitlink": lambda: False},
+        **{name: {"CUDA_ENABLE_NRT": False, "CUDA_DEBUG_POLY": False} for name in ("config", "core.config")},
+    }
+    for name, names in ours.items():
+        vars(importlib.import_module(f"numba.cuda.{name}")).update(names)
+    vars(numba.core.config).update(ours["config"])
     contents: dict[str, dict[str, Any]] = {
         "numba.cuda.tests": {"__path__": []},
         CUDAPY: {"__path__": []},

@@ -10,9 +10,10 @@ ALLOWED = {
     "shared.machine.processes": "python",
     "groundup.doctor.survey": "_basics",
     "scripts.emulator_compatibility": "run_tests",
+    "scripts.numba_cuda_tests": "run_in_subprocess",
 }
 """Who may name sys.executable outside a sentence: the one starter, the doctor, who tells which Python this is, and the
-trial of other people's tests, which needs the emulator alone and stands in their folders."""
+trial of other people's tests and the stand-in for a helper of theirs, which need the emulator alone."""
 
 
 def test_only_one_function_makes_the_command_of_another_python() -> None:
