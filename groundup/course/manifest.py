@@ -226,7 +226,7 @@ def _problems_of_cases(found: Course) -> Iterator[str]:
 def _problems(found: Course) -> Iterator[str]:
     seen: set[str] = set()
     numbers = [week.number for week in found.weeks]
-    if numbers[:1] != [1] or numbers != sorted(set(numbers)):
+    if numbers != list(range(1, len(numbers) + 1)):
         yield f"expected weeks numbered from 1, got {numbers}"
     for week in found.weeks:
         for number, task in enumerate(week.tasks, start=1):
