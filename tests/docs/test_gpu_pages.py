@@ -418,7 +418,7 @@ def test_the_sentences() -> None:
     assert [(name, words) for name, words in _sentences() if words not in flat(name)] == []
 
 
-def test_the_tables_of_the_story_and_of_week_16() -> None:
+def test_the_tables_of_the_story_and_the_rungs_of_week_16() -> None:
     for (_, time, ratio), way in zip(table(STORY, "| PyTorch's step, batch 64 |"), WAYS, strict=True):
         assert same(time, step(SMALL, 64, f"PyTorch {way}, resident", "fastest_pytorch"))
         assert same(ratio, times(SMALL, 64, "resident", "fastest_pytorch", way))
@@ -430,11 +430,5 @@ def test_the_tables_of_the_story_and_of_week_16() -> None:
         for row in load(H100 / REPORT)["parts"]["steps"]["rows"]
         if (row["network"], row["batch"]) == ([784, 128, 10], 64)
     }
-    names = ("fused", "few_kernels", "graph", "persistent", "resident, graph", "resident")
-    told = table("docs/weeks/week16.md", "| rung | H100 | H200 |")
-    for (_, before, now), name in zip(told, names, strict=True):
-        assert same(now, step(SMALL, 64, name))
-        if before != "not written yet":
-            assert float(before.replace(",", "")) == pytest.approx(
-                old["resident" if name == "resident, graph" else name], abs=0.5
-            )
+    said = f"On an H100 (2026-11-22) `fused` took {old['fused']:,.0f} and `few_kernels` {old['few_kernels']:,.0f}"
+    assert said in flat("docs/weeks/week16.md")
