@@ -72,7 +72,7 @@ def text_of_exec(code: CodeType) -> str | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != code.co_filename:
         frame = frame.f_back
-    made, caller = (frame.f_code, frame.f_back) if frame is not None else (None, None)
+    made, caller = (frame.f_code, frame.f_back) if frame is not None else (code, _program())
     future = functools.reduce(
         operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
     )
@@ -82,12 +82,21 @@ def text_of_exec(code: CodeType) -> str | None:
         for value in held:
             if isinstance(value, str) and code.co_name in value:
                 with suppress(SyntaxError, ValueError):
-                    if compile(value, code.co_filename, "exec", flags, dont_inherit=True) == made:
+                    module = compile(value, code.co_filename, "exec", flags, dont_inherit=True)
+                    if made in (module, *module.co_consts):  # of cuda.jit(function) after exec(), the function alone
                         return value
         if caller is None:
             return None
         caller = caller.f_back
     return None
+
+
+def _program() -> FrameType | None:
+    """The frame that called the emulator."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("cuda_emulator."):
+        frame = frame.f_back
+    return frame
 
 
 def read_lambda(function: Callable[..., Any], text: list[str]) -> Lines | None:

@@ -101,7 +101,7 @@ def test_a_file_that_changes_after_its_import_does_not_change_its_kernels(tmp_pa
 
 def test_a_kernel_without_a_text_is_an_error_at_its_launch_and_not_before() -> None:
     names: dict[str, Any] = {}
-    exec("def k(out):\n    out[0] = 1\n", names)
+    exec("\n".join(["def k(out):", "    out[0] = 1"]), names)  # nobody holds the text
     kernel = cuda.jit(names["k"])
     with pytest.raises(KernelError, match="the source of 'k' cannot be read"):
         kernel[1, 1](np.zeros(1))
