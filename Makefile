@@ -26,7 +26,7 @@ race: $(VENV)/.installed
 	$(BIN)/groundup race
 
 book: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 book-pdf: book
 	$(INSTALL) '.[pdf]'
