@@ -231,7 +231,7 @@ def fill_halo() -> list[Check]:
                 ),
                 Mistake(
                     "beyond the edges of the image the nearest number is copied: there, a zero belongs",
-                    lambda *arguments: piece(*arguments, edge="nearest"),
+                    lambda x, n, c, row, column, shape: piece(x, n, c, row, column, shape, "nearest"),
                 ),
                 Mistake(
                     "row and column exchanged: row counts down the image",

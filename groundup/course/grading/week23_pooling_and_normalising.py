@@ -162,7 +162,7 @@ def max_backward() -> list[Check]:
 
         return Mistake(text, wrong)
 
-    def without(text: str, **none: int) -> Mistake:
+    def without(text: str, **none: Any) -> Mistake:
         def wrong(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool) -> np.ndarray:
             return handed_back(grad, output, indices, x, pool._replace(**none))
 
