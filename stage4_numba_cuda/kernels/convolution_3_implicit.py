@@ -96,9 +96,7 @@ def correlate(spread: bool) -> Any:
         start = 0
         while start < taps.shape[1]:
             fill_weights(tile_w, weights, channel, start, taps, numbers)
-            first = places[FIRST, x]
-            row = places[FIRST_ROW, x]
-            column = places[FIRST_COLUMN, x]
+            first, row, column = places[FIRST, x], places[FIRST_ROW, x], places[FIRST_COLUMN, x]
             i = y
             while i < LANES:
                 tap = start + i

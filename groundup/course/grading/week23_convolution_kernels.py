@@ -14,13 +14,12 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, Wrong, and_then
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.grading.calling.early_returns import left_early
+from groundup.course.grading.calling.early_returns import NO_EARLY_RETURN, left_early, who_left
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
     RUNS,
     Launch,
     Out,
-    any_grid,
     as_float,
     backend,
     last_launch,
@@ -71,88 +70,72 @@ UNPADDED = Sizes(2, 2, (5, 6), 3, (2, 3), (2, 1, 0, 0))
 """Without padding, for special numbers: whether infinity meets a zero of the padding is not asked."""
 
 
-def with_launch(wrong: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, for an exercise whose last argument is a launch."""
-    return lambda *arguments: wrong(*arguments[:-1])
+def given(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> tuple[Any, ...]:
+    """The arguments of the kernels by the definition."""
+    return x, weights, bias, *steps, Out(output_shape(x, weights, steps))
 
 
-def shown(name: str) -> Callable[..., str]:
-    """How a call reads in a message."""
-
-    def show(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps, launch: Any = "") -> str:
-        return f"{name}{launch} of x {x.shape} and weights {weights.shape}, down, right, top, left {steps}"
-
-    return show
+def of_sizes(sizes: Sizes, arguments: Callable[..., Any] = given) -> Callable[[np.random.Generator], Any]:
+    """A kernel's arguments with random numbers, for `memory` and `types`."""
+    return lambda rng: arguments(*convolution_arguments(rng, sizes))
 
 
-def unfilled() -> Mistake:
-    """Numbers that come from shared memory that no thread has written. The lens looks for it in the last launch."""
+SMALL = Sizes(1, 2, (3, 3), 1, (2, 2))
 
-    def wrong(*arguments: Any) -> Any:
+
+def convolution_checks(name: str, **particular: Any) -> list[Check]:
+    """The checks of a kernel that computes a convolution. particular: what of Exercise is not the same for all"""
+    exercise = Exercise(
+        reference=convolved,
+        show=lambda x, weights, bias, steps: (
+            f"{name} of x {x.shape} and weights {weights.shape}, down, right, top, left {steps}"
+        ),
+        hand=BY_HAND,
+        arguments=convolution_arguments,
+        dtype="float32",
+        terms=products,
+        scale=convolution_scale,
+        **particular,
+    )
+    return kernel_checks(exercise, sizes=[UNPADDED], special=APART)
+
+
+def of_last_launch(text: str, happened: Callable[..., Any]) -> Mistake:
+    """Whatever the numbers are: the last launch is made again and looked at. happened: (kernel, launch, arguments)"""
+
+    def wrong(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
         if backend() != "emulator" or not last_launch:
             return None
-        kernel, launch, given, results = last_launch
-        return results[0] if profiled(kernel, launch, *given).uninitialised else None
+        *last, results = last_launch
+        return results[0].reshape(output_shape(x, weights, steps)) if happened(*last) else None
 
-    return Mistake(UNFILLED, wrong, seen=True)
+    return Mistake(text, wrong, seen=True)
 
 
 def naive() -> list[Check]:
-    """23.1: a thread for each output."""
+    """23.1: a thread for each output; the grid has fewer threads than most outputs have numbers."""
     kernel = module("kernels.convolution_1_basic").naive
-    typical = Sizes(2, 2, (5, 4), 3, (3, 2), (2, 1, 1, 1))
-
-    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps, launch: Launch) -> np.ndarray:
-        return launched(kernel, launch, x, weights, bias, *steps, Out(output_shape(x, weights, steps)))
-
-    def launches(sizes: Sizes) -> list[Launch]:
-        arguments = convolution_arguments(np.random.default_rng(0), sizes)
-        return any_grid(int(np.prod(output_shape(arguments[0], arguments[1], sizes.steps))))
-
-    return kernel_checks(
-        Exercise(
-            call=call,
-            reference=with_launch(convolved),
-            show=shown("naive"),
-            hand=[((*arguments, Launch(2, 4)), expected) for arguments, expected in BY_HAND],
-            arguments=lambda rng, size: (*convolution_arguments(rng, size[0]), size[1]),
-            typical=(typical, Launch(9, 8)),
-            sizes=[(sizes, launch) for sizes in SIZES for launch in launches(sizes)],
-            dtype="float32",
-            terms=with_launch(products),
-            scale=with_launch(convolution_scale),
-            mistakes=[
-                *left_out(with_launch(convolved)),
-                *(Mistake(each.text, with_launch(each.result)) for each in CONVOLUTION_MISTAKES),
-                *races(),
-            ],
-            memory=watched(
-                kernel,
-                Launch(2, 64),
-                lambda rng: (
-                    *convolution_arguments(rng, Sizes(2, 2, (4, 16), 2, (3, 3)))[:3],
-                    *(1, 1, 1, 1),
-                    Out((2, 2, 4, 16)),
-                ),
-                reads(7, 0, SUM_IN_MEMORY),
-                coalesced(7, RUNS),
-                work=[Work(7, 2)],
-            ),
-            types=only_float32(
-                kernel,
-                Launch(1, 4),
-                lambda rng: (
-                    *convolution_arguments(rng, Sizes(1, 2, (3, 3), 1, (2, 2)))[:3],
-                    1,
-                    1,
-                    0,
-                    0,
-                    Out((1, 1, 2, 2)),
-                ),
-            ),
+    launch = Launch(2, 4)
+    not_written = left_out(lambda *arguments: convolved(*arguments[:-1]))
+    return convolution_checks(
+        "naive",
+        call=lambda *arguments: launched(kernel, launch, *given(*arguments)),
+        typical=Sizes(2, 2, (5, 4), 3, (3, 2), (2, 1, 1, 1)),
+        sizes=SIZES,
+        mistakes=[
+            *(Mistake(m.text, lambda *arguments, m=m: m.result(*arguments, launch)) for m in not_written),
+            *CONVOLUTION_MISTAKES,
+            *races(),
+        ],
+        memory=watched(
+            kernel,
+            Launch(2, 64),
+            of_sizes(Sizes(2, 2, (4, 16), 2, (3, 3), (1, 1, 1, 1))),
+            reads(7, 0, SUM_IN_MEMORY),
+            coalesced(7, RUNS),
+            work=[Work(7, 2)],
         ),
-        special=APART,
-        sizes=[(typical, Launch(9, 8)), (UNPADDED, Launch(3, 8))],
+        types=only_float32(kernel, Launch(1, 4), of_sizes(SMALL)),
     )
 
 
@@ -173,37 +156,24 @@ def fill_halo() -> list[Check]:
     """23.2: called by a kernel of the grader's that writes the piece out."""
     basic = module("kernels.convolution_1_basic")
     of_the_project(basic.fill_halo, device=True)
-    kernel = halo_kernel(basic)
+    kernel = halo_kernel(basic.fill_halo)
     launch = Launch((2, 2), (TILE, TILE))
 
     def piece(x: np.ndarray, n: int, c: int, row: int, column: int, shape: tuple[int, int], edge: str = "zero") -> Any:
+        if n >= x.shape[0] or c >= x.shape[1]:  # where a mistake looks for the piece
+            return None
         rows, columns = (
             np.arange(first, first + count)[:, None] for first, count in zip((row, column), shape, strict=True)
         )
         return gathered(x[n : n + 1, c : c + 1].astype(np.float64), rows, columns, edge)[0, 0, :, 0, :, 0]
 
-    def copied(where: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., Any]:
+    def copied(text: str, where: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Mistake:
         """Only the places (i, j) for which this holds are written."""
-
-        def wrong(x: np.ndarray, n: int, c: int, row: int, column: int, shape: tuple[int, int]) -> Any:
-            done = where(*np.indices(shape))
-            return None if done.all() else np.where(done, piece(x, n, c, row, column, shape), np.nan)
-
-        return wrong
+        return Mistake(text, lambda *arguments: np.where(where(*np.indices(arguments[-1])), piece(*arguments), np.nan))
 
     def inside_alone(x: np.ndarray, n: int, c: int, row: int, column: int, shape: tuple[int, int]) -> Any:
-        i, j = np.indices(shape)
-        inside = (row + i >= 0) & (row + i < x.shape[2]) & (column + j >= 0) & (column + j < x.shape[3])
-        return None if inside.all() else np.where(inside, piece(x, n, c, row, column, shape), np.nan)
-
-    def elsewhere(change: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
-        """The piece of other arguments, where x has it."""
-
-        def wrong(x: np.ndarray, *arguments: Any) -> Any:
-            n, c, *rest = change(*arguments)
-            return piece(x, n, c, *rest) if n < x.shape[0] and c < x.shape[1] else None
-
-        return wrong
+        there = piece(np.ones_like(x), n, c, row, column, shape)
+        return np.where(there, piece(x, n, c, row, column, shape), np.nan)
 
     def call(x: np.ndarray, n: int, c: int, row: int, column: int, shape: tuple[int, int]) -> np.ndarray:
         try:
@@ -237,23 +207,23 @@ def fill_halo() -> list[Check]:
             ],
             dtype="float32",
             mistakes=[
-                Mistake(GRID_IN_TILE, copied(lambda i, j: i >= TILE)),
-                Mistake(GRID_IN_TILE, copied(lambda i, j: j >= TILE)),
-                Mistake(GRID_IN_TILE, copied(lambda i, j: (i >= TILE) & (j >= TILE))),
-                Mistake(NO_CORNERS, copied(lambda i, j: (i < TILE) | (j < TILE))),
-                Mistake(
+                copied(GRID_IN_TILE, lambda i, j: i >= TILE),
+                copied(GRID_IN_TILE, lambda i, j: j >= TILE),
+                copied(GRID_IN_TILE, lambda i, j: (i >= TILE) & (j >= TILE)),
+                copied(NO_CORNERS, lambda i, j: (i < TILE) | (j < TILE)),
+                copied(
                     "a thread copies one number only: the piece is larger than the block, so go on by TILE, down and "
                     "across",
-                    copied(lambda i, j: (i < TILE) & (j < TILE)),
+                    lambda i, j: (i < TILE) & (j < TILE),
                 ),
-                Mistake(
+                copied(
                     "the rows below the block's own are copied, the columns right of them are not",
-                    copied(lambda i, j: j < TILE),
+                    lambda i, j: j < TILE,
                 ),
-                Mistake(
+                copied(
                     "the columns right of the block's own are copied, the rows below them are not; does j begin anew "
                     "for each row, inside the loop over i?",
-                    copied(lambda i, j: i < TILE),
+                    lambda i, j: i < TILE,
                 ),
                 Mistake(
                     "beyond the edges of the image nothing is written: there the tile needs a zero, which adds nothing",
@@ -265,15 +235,15 @@ def fill_halo() -> list[Check]:
                 ),
                 Mistake(
                     "row and column exchanged: row counts down the image",
-                    elsewhere(lambda n, c, row, column, shape: (n, c, column, row, shape)),
+                    lambda x, n, c, row, column, shape: piece(x, n, c, column, row, shape),
                 ),
                 Mistake(
                     "image and channel exchanged: x[n, c, h, w]",
-                    elsewhere(lambda n, c, row, column, shape: (c, n, row, column, shape)),
+                    lambda x, n, c, row, column, shape: piece(x, c, n, row, column, shape),
                 ),
                 Mistake(
                     "the piece begins at (row, column) of the image, not at (0, 0)",
-                    elsewhere(lambda n, c, row, column, shape: (n, c, 0, 0, shape)),
+                    lambda x, n, c, row, column, shape: piece(x, n, c, 0, 0, shape),
                 ),
                 *races(),
             ],
@@ -294,33 +264,13 @@ def fill_halo() -> list[Check]:
     )
 
 
-def halo_kernel(basic: Any) -> Any:
-    """A kernel whose blocks all have the same piece copied. The last one writes it; what is not filled is NaN."""
-    fill, rows, pitch = basic.fill_halo, basic.SPAN, basic.PITCH
+def halo_kernel(fill: Any) -> Any:
+    """A kernel whose last block has the piece written into out, where a tile would be; what is not filled stays NaN."""
 
     @cuda.jit
     def show_piece(x, n, c, row, column, height, width, out):  # type: ignore[no-untyped-def]
-        image = cuda.shared.array((rows, pitch), x.dtype)
-        ty = cuda.threadIdx.y
-        tx = cuda.threadIdx.x
-        i = ty
-        while i < height:
-            j = tx
-            while j < width:
-                image[i, j] = x.dtype.type(np.nan)
-                j += cuda.blockDim.x
-            i += cuda.blockDim.y
-        cuda.syncthreads()
-        fill(image, x, n, c, row, column, height, width)
-        cuda.syncthreads()
         if cuda.blockIdx.x + 1 == cuda.gridDim.x and cuda.blockIdx.y + 1 == cuda.gridDim.y:
-            i = ty
-            while i < height:
-                j = tx
-                while j < width:
-                    out[i, j] = image[i, j]
-                    j += cuda.blockDim.x
-                i += cuda.blockDim.y
+            fill(out, x, n, c, row, column, height, width)
 
     return show_piece
 
@@ -337,101 +287,48 @@ def halo_tile() -> list[Check]:
     basic = module("kernels.convolution_1_basic")
     kernel, group = basic.halo_tile, basic.GROUP
 
-    def launch(shape: tuple[int, int, int, int]) -> Launch:
-        images, kernels, rows, columns = shape
-        return Launch((images * -(-rows // TILE) * -(-columns // TILE), -(-kernels // group)), (TILE, TILE))
+    def call(*arguments: Any) -> np.ndarray:
+        *most, out = given(*arguments)
+        images, kernels, rows, columns = out.shape
+        grid = images * -(-rows // TILE) * -(-columns // TILE), -(-kernels // group)
+        return line_by_line(kernel, Launch(grid, (TILE, TILE)), *most, out)
 
-    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
-        shape = output_shape(x, weights, steps)
-        return line_by_line(kernel, launch(shape), x, weights, bias, *steps, Out(shape))
-
-    def of_block(change: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
-        """The right result, with places that are not written. change: makes NaN of them"""
-
-        def wrong(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
-            return change(convolved(x, weights, bias, steps))
-
-        return wrong
-
-    def only(*places: slice) -> Callable[[np.ndarray], np.ndarray]:
-        def change(right: np.ndarray) -> np.ndarray:
-            written = np.full(right.shape, np.nan)
-            written[places] = right[places]
-            return written
-
-        return change
+    def firsts_alone(*arguments: Any) -> np.ndarray:
+        """Only the first kernel of each group is written."""
+        right = convolved(*arguments)
+        return np.where((np.arange(right.shape[1]) % group == 0)[:, None, None], right, np.nan)
 
     def same_kernel(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
         """Every output of a group has the sums of its first kernel."""
-        firsts = np.arange(len(weights)) // group * group
-        return convolved(x, weights[firsts], bias, steps)
+        return convolved(x, weights[np.arange(len(weights)) // group * group], bias, steps)
 
     def bias_of_group(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
         return convolved(x, weights, bias[np.arange(len(bias)) % group], steps)
 
-    return kernel_checks(
-        Exercise(
-            call=call,
-            reference=convolved,
-            show=shown("halo_tile"),
-            hand=BY_HAND,
-            arguments=convolution_arguments,
-            typical=Sizes(2, 2, (5, 4), 5, (3, 2), (2, 1, 1, 1)),
-            sizes=[SIZES[1], Sizes(1, 2, (7, 5), 6, (2, 4), (2, 1, 0, 2)), Sizes(2, 1, (4, 18), 2, (2, 2))],
-            dtype="float32",
-            terms=products,
-            scale=convolution_scale,
-            mistakes=[
-                *left_early(),
-                unfilled(),
-                *CONVOLUTION_MISTAKES,
-                Mistake(
-                    "only the first kernel of each group is written: one for each g",
-                    of_block(only(np.s_[:], np.s_[::group])),
-                ),
-                Mistake(
-                    "only the first group of kernels is written: blockIdx.y * GROUP is the first kernel of a block",
-                    of_block(only(np.s_[:], np.s_[:group])),
-                ),
-                Mistake(
-                    "only the first tile of each image is written: blockIdx.x counts the tiles of all images",
-                    of_block(only(np.s_[:], np.s_[:], np.s_[:TILE], np.s_[:TILE])),
-                ),
-                Mistake("all of a group have the sums of its first kernel: kernels[g, i * kw + j]", same_kernel),
-                Mistake("the bias of kernel first + g is bias[first + g], not bias[g]", bias_of_group),
-                *races(),
-            ],
-            memory=watched(
-                kernel,
-                Launch((2, 1), (TILE, TILE)),
-                lambda rng: (
-                    *convolution_arguments(rng, Sizes(1, 2, (6, 20), 4, (3, 2)))[:3],
-                    1,
-                    1,
-                    1,
-                    1,
-                    Out((1, 4, 6, 21)),
-                ),
-                reads(0, 1, FROM_THE_TILE),
-                reads(1, 1, ITS_GROUP),
-                reads(7, 0, SUM_IN_MEMORY),
-                work=[Work(7, 4), Work(0, 8, "load", FROM_THE_TILE)],
-            ),
-            types=only_float32(
-                kernel,
-                Launch(1, (TILE, TILE)),
-                lambda rng: (
-                    *convolution_arguments(rng, Sizes(1, 1, (3, 3), 1, (2, 2)))[:3],
-                    1,
-                    1,
-                    0,
-                    0,
-                    Out((1, 1, 2, 2)),
-                ),
-            ),
+    return convolution_checks(
+        "halo_tile",
+        call=call,
+        typical=Sizes(2, 2, (5, 4), 5, (3, 2), (2, 1, 1, 1)),
+        sizes=[SIZES[1], Sizes(1, 2, (7, 5), 6, (2, 4), (2, 1, 0, 2)), Sizes(2, 1, (4, 18), 2, (2, 2))],
+        mistakes=[
+            *left_early(),
+            of_last_launch(UNFILLED, lambda kernel, launch, given: profiled(kernel, launch, *given).uninitialised),
+            *CONVOLUTION_MISTAKES,
+            Mistake("only the first kernel of each group is written: one for each g", firsts_alone),
+            Mistake("all of a group have the sums of its first kernel: kernels[g, i * kw + j]", same_kernel),
+            Mistake("the bias of kernel first + g is bias[first + g], not bias[g]", bias_of_group),
+            *races(),
+        ],
+        memory=watched(
+            kernel,
+            Launch((2, 1), (TILE, TILE)),
+            of_sizes(Sizes(1, 2, (6, 20), 4, (3, 2), (1, 1, 1, 1))),
+            reads(0, 1, FROM_THE_TILE),
+            reads(1, 1, ITS_GROUP),
+            reads(7, 0, SUM_IN_MEMORY),
+            work=[Work(7, 4), Work(0, 8, "load", FROM_THE_TILE)],
         ),
-        sizes=[UNPADDED],
-        special=APART,
+        types=only_float32(kernel, Launch(1, (TILE, TILE)), of_sizes(SMALL)),
     )
 
 
@@ -453,13 +350,19 @@ THREE_BARRIERS = (
     "those of a warp only"
 )
 
+BY_END = (
+    "what is written is end(total, ending, more, activation, channel, at): it adds the bias and applies the activation"
+)
 
-def raced(*arguments: Any) -> Any:
-    """The numbers of the last launch, if it has a race."""
-    if backend() != "emulator" or not last_launch:
-        return None
-    kernel, launch, given, results = last_launch
-    return results[0] if profiled(kernel, launch, *given).races else None
+
+def with_terms(text: str, where: Callable[[np.ndarray, int], np.ndarray]) -> Mistake:
+    """Only the products for which this holds are added up. where: says it of their numbers, and of how many they are"""
+
+    def wrong(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
+        added = where(np.arange(weights[0].size), weights[0].size)
+        return convolved(x, weights * added.reshape(weights[0].shape), bias, steps)
+
+    return Mistake(text, wrong)
 
 
 def correlate_tile() -> list[Check]:
@@ -468,130 +371,79 @@ def correlate_tile() -> list[Check]:
     gather = module("kernels.convolution_gather")
     kernel = implicit.correlate(False)
 
-    def given(
+    def geometry_of(x: np.ndarray, weights: np.ndarray, steps: Steps) -> Any:
+        rows_columns = output_shape(x, weights, steps)[2:]
+        return geometry.Geometry(
+            x.shape[1], x.shape[2:], len(weights), weights.shape[2:], steps[:2], steps[2:], rows_columns
+        )
+
+    def arguments_of(image: np.ndarray, weights: np.ndarray, *ending: Any, tables: Any, size: int) -> tuple[Any, ...]:
+        numbers = tables.taps.copy_to_host(), tables.numbers.copy_to_host()
+        return image.ravel(), weights.ravel(), *ending, *numbers, Out((size,))
+
+    def forward(
         x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps, activation: int = 0
     ) -> tuple[Any, ...]:
         """The kernel's arguments for the forward pass."""
-        shape = output_shape(x, weights, steps)
-        g = geometry.Geometry(x.shape[1], x.shape[2:], len(weights), weights.shape[2:], steps[:2], steps[2:], shape[2:])
-        tables = geometry.forward_tables(g)
-        taps, numbers = tables.taps.copy_to_host(), tables.numbers.copy_to_host()
-        return (
-            x.ravel(),
-            weights.ravel(),
-            gather.FORWARD,
-            bias,
-            activation,
-            taps,
-            numbers,
-            Out((int(np.prod(shape)),)),
-        )
+        size = int(np.prod(output_shape(x, weights, steps)))
+        tables = geometry.forward_tables(geometry_of(x, weights, steps))
+        return arguments_of(x, weights, gather.FORWARD, bias, activation, tables=tables, size=size)
 
     def grid(places: int, channels: int, high: int = 8) -> Launch:
         return Launch((-(-places // LANES), -(-channels // high)), (LANES, high))
 
-    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
+    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps, activation: int = 0) -> np.ndarray:
         shape = output_shape(x, weights, steps)
         launch = grid(int(np.prod(shape)) // shape[1], shape[1])
-        return line_by_line(kernel, launch, *given(x, weights, bias, steps)).reshape(shape)
+        return line_by_line(kernel, launch, *forward(x, weights, bias, steps, activation)).reshape(shape)
 
-    def first_terms(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
-        if weights[0].size <= LANES:
-            return None
-        part = weights.copy().reshape(len(weights), -1)
-        part[:, LANES:] = 0
-        return convolved(x, part.reshape(weights.shape), bias, steps)
-
-    def last_terms(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
-        if weights[0].size <= LANES:
-            return None
-        part = weights.copy().reshape(len(weights), -1)
-        part[:, : (weights[0].size - 1) // LANES * LANES] = 0
-        return convolved(x, part.reshape(weights.shape), bias, steps)
-
-    def some_rows(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
-        """Only the first 8 rows of a tile are gathered, the others hold zeros."""
-        terms = np.arange(weights[0].size) % LANES < 8
-        return None if terms.all() else convolved(x, weights * terms.reshape(weights[0].shape), bias, steps)
-
-    def written(where: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., Any]:
-        """Only where this holds of (place, channel)."""
-
-        def wrong(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
-            right = convolved(x, weights, bias, steps)
-            index = np.indices(right.shape)
-            place = (index[0] * right.shape[2] + index[2]) * right.shape[3] + index[3]
-            done = where(place, index[1])
-            return None if done.all() else np.where(done, right, np.nan)
-
-        return wrong
-
-    def in_shape(mistake: Mistake) -> Mistake:
-        """The same for numbers of the launch, which are a vector."""
-
-        def wrong(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> Any:
-            numbers = mistake.result(x, weights, bias, steps)
-            return None if numbers is None else numbers.reshape(output_shape(x, weights, steps))
-
-        return Mistake(mistake.text, wrong, seen=True)
-
-    checks = kernel_checks(
-        Exercise(
-            call=call,
-            reference=convolved,
-            show=shown("correlate_tile"),
-            hand=BY_HAND,
-            arguments=convolution_arguments,
-            typical=Sizes(2, 5, (6, 5), 3, (3, 3), (2, 1, 1, 1)),
-            sizes=[*SIZES, Sizes(3, 1, (6, 4), 9, (2, 1))],
-            dtype="float32",
-            terms=products,
-            scale=convolution_scale,
-            mistakes=[
-                *map(in_shape, [*left_early(), unfilled()]),
-                *CONVOLUTION_MISTAKES,
-                Mistake("only the first LANES products are added up: go on by LANES to taps.shape[1]", first_terms),
-                Mistake("only the last products are there: total begins once, before the rounds", last_terms),
-                Mistake("the block gathers LANES rows of tile_x: from y on by the channels of the block", some_rows),
-                Mistake("only the first block's places are written", written(lambda place, channel: place < LANES)),
-                Mistake(
-                    "only the first block's channels are written: blockIdx.y * channels + y is the thread's channel",
-                    written(lambda place, channel: channel < 8),
-                ),
-                in_shape(Mistake(THREE_BARRIERS, raced, seen=True)),
-            ],
-            memory=watched(
-                kernel,
-                grid(32, 8),
-                lambda rng: given(*convolution_arguments(rng, Sizes(1, 4, (6, 10), 8, (3, 3)))),
-                reads(0, 9, GATHERED_ONCE),
-                reads(1, 1, WEIGHTS_ONCE),
-                no_bank_conflicts(ALONG_ROWS, "tile_x"),
-                race=THREE_BARRIERS,
-                work=[Work(7, 1), Work(0, 8, "load", GATHERED_ONCE)],
+    checks = convolution_checks(
+        "correlate_tile",
+        call=call,
+        typical=Sizes(2, 5, (6, 5), 3, (3, 3), (2, 1, 1, 1)),
+        sizes=[*SIZES, Sizes(3, 1, (6, 4), 9, (2, 1))],
+        mistakes=[
+            of_last_launch(NO_EARLY_RETURN, lambda *last: NO_EARLY_RETURN in who_left(*last)),
+            of_last_launch(UNFILLED, lambda kernel, launch, given: profiled(kernel, launch, *given).uninitialised),
+            *CONVOLUTION_MISTAKES,
+            with_terms(
+                "only the first LANES products are added up: go on by LANES to taps.shape[1]",
+                lambda term, count: term < LANES,
             ),
-            types=only_float32(
-                kernel,
-                grid(4, 1, 1),
-                lambda rng: given(*convolution_arguments(rng, Sizes(1, 1, (3, 3), 1, (2, 2)))),
+            with_terms(
+                "only the last products are there: total begins once, before the rounds",
+                lambda term, count: term >= (count - 1) // LANES * LANES,
             ),
+            with_terms(
+                "the block gathers LANES rows of tile_x: from y on by the channels of the block",
+                lambda term, count: term % LANES < 8,
+            ),
+            of_last_launch(THREE_BARRIERS, lambda kernel, launch, given: profiled(kernel, launch, *given).races),
+        ],
+        memory=watched(
+            kernel,
+            grid(32, 8),
+            of_sizes(Sizes(1, 4, (6, 10), 8, (3, 3)), forward),
+            reads(0, 9, GATHERED_ONCE),
+            reads(1, 1, WEIGHTS_ONCE),
+            no_bank_conflicts(ALONG_ROWS, "tile_x"),
+            race=THREE_BARRIERS,
+            work=[Work(7, 1), Work(0, 8, "load", GATHERED_ONCE)],
         ),
-        sizes=[UNPADDED],
-        special=APART,
+        types=only_float32(kernel, grid(4, 1, 1), of_sizes(SMALL, forward)),
     )
 
     def other_endings(tally: Tally) -> None:
         """With ReLU at the end, and dL/dx with a stride, which the other of the two kernels computes."""
         rng = np.random.default_rng(7)
         x, weights, bias, steps = convolution_arguments(rng, Sizes(1, 2, (5, 7), 3, (3, 2), (2, 3, 1, 0)))
-        shape = output_shape(x, weights, steps)
         right = convolved(x, weights, bias, steps)
-        tally.trying("correlate_tile with ReLU at the end")
-        got = line_by_line(kernel, grid(shape[2] * shape[3], 3), *given(x, weights, bias, steps, activation=1))
+        case = "correlate_tile with ReLU at the end"
+        tally.trying(case)
         tally.equal(
-            got.reshape(shape),
+            call(x, weights, bias, steps, activation=1),
             np.maximum(right, 0),
-            case="correlate_tile with ReLU at the end",
+            case=case,
             dtype="float32",
             terms=weights[0].size + 1,
             scale=convolution_scale(x, weights, bias, steps),
@@ -599,31 +451,21 @@ def correlate_tile() -> list[Check]:
         )
         case = "correlate_tile gathering dL/dx from grad_output, stride (2, 3)"
         tally.trying(case)
-        grad = random(rng, *shape)
-        g = geometry.Geometry(2, (5, 7), 3, (3, 2), steps[:2], steps[2:], shape[2:])
-        tables = geometry.backward_tables(g)
-        taps, numbers = tables.taps.copy_to_host(), tables.numbers.copy_to_host()
-        arguments = (grad.ravel(), weights.ravel(), gather.BACKWARD, x.ravel(), 0, taps, numbers, Out((x.size,)))
-        got = line_by_line(implicit.correlate(True), grid(35, 2), *arguments)
+        grad = random(rng, *right.shape)
+        tables = geometry.backward_tables(geometry_of(x, weights, steps))
+        arguments = arguments_of(grad, weights, gather.BACKWARD, x.ravel(), 0, tables=tables, size=x.size)
         expected, sizes = (scattered(abs_(grad), abs_(weights), x.shape, steps) for abs_ in (np.asarray, np.abs))
         tally.equal(
-            got.reshape(x.shape),
+            line_by_line(implicit.correlate(True), grid(35, 2), *arguments).reshape(x.shape),
             expected,
             case=case,
             dtype="float32",
             terms=weights[:, 0].size,
             scale=sizes,
-            mistakes=[
-                Mistake(BY_END, lambda: expected + bias[0]),
-            ],
+            mistakes=[Mistake(BY_END, lambda: expected + bias[0])],
         )
 
     return and_then(checks, "sizes", other_endings)
-
-
-BY_END = (
-    "what is written is end(total, ending, more, activation, channel, at): it adds the bias and applies the activation"
-)
 
 
 def scattered(grad: np.ndarray, weights: np.ndarray, shape: tuple[int, ...], steps: Steps) -> np.ndarray:

@@ -102,6 +102,25 @@ def _last(place: np.ndarray, pool: Pool) -> np.ndarray:
     return np.minimum(place // np.array(pool.stride), count)
 
 
+LOOKED_AT: list[tuple[str, Callable[[np.ndarray, np.ndarray, Pool], bool]]] = [
+    (
+        "only the first window over each number is looked at: both loops go on to the last one",
+        lambda window, place, pool: bool((window == _first(place, pool)).all()),
+    ),
+    (
+        "only the last window over each number is looked at: both loops begin with the first one",
+        lambda window, place, pool: bool((window == _last(place, pool)).all()),
+    ),
+    *(
+        (
+            "the last window over each number is left out: last_row and last_column belong to it, so i <= last_row",
+            lambda window, place, pool, axes=axes: bool((window < _last(place, pool))[axes].all()),
+        )
+        for axes in ([0, 1], [0], [1])
+    ),
+]
+"""Known mistakes, and at which windows over a place they look."""
+
 LOOKS_EVERYWHERE = (
     "each number looks into windows that it does not lie in: those over row begin with first_window(row, window_rows, "
     "stride_rows) and end with row // stride_rows, the columns likewise"
@@ -113,147 +132,114 @@ GATHERS = (
 )
 
 
+def given(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool) -> tuple[Any, ...]:
+    """The kernel's arguments."""
+    return grad, output, pool.after, indices, x, pool.before, *pool.window, *pool.stride, Out(x.shape)
+
+
+def everywhere(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool) -> np.ndarray:
+    """The mistake that hands the whole gradient of a window to every number of it."""
+    found, slopes = np.zeros(x.shape), np.where(output > 0, grad, 0) if pool.after else grad
+    for n, r, s in np.ndindex(*grad.shape):
+        top, left = r * pool.stride[0], s * pool.stride[1]
+        found[n, top : top + pool.window[0], left : left + pool.window[1]] += slopes[n, r, s]
+    return np.where(x > 0, found, 0) if pool.before else found
+
+
 def max_backward() -> list[Check]:
-    """23.5: each number of the image gathers from the windows that it lies in."""
-    kernel = module("kernels.pooling").max_backward
+    """23.5: each number of the image gathers from the windows that it lies in. The launch has fewer threads than there
+    are lines and columns."""
+    kernel, launch = module("kernels.pooling").max_backward, Launch(2, (4, 2))
     typical = Pool(3, (7, 6), (3, 2), (2, 1), after=1)
 
-    def call(
-        grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool, launch: Launch
-    ) -> np.ndarray:
-        arguments = grad, output, pool.after, indices, x, pool.before, *pool.window, *pool.stride
-        return launched(kernel, launch, *arguments, Out(x.shape))
-
-    def right(*arguments: Any) -> np.ndarray:
-        return handed_back(*arguments[:-1])
-
-    def mistaken(wrong: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *arguments: wrong(*arguments[:-1])
-
-    def without(
-        grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool, **none: Any
-    ) -> Any:
-        return handed_back(grad, output, indices, x, pool._replace(**none))
-
-    def everywhere(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool) -> Any:
-        """The whole gradient of a window goes to every number of it."""
-        found, slopes = np.zeros(x.shape), np.where(output > 0, grad, 0) if pool.after else grad
-        for n, r, s in np.ndindex(*grad.shape):
-            top, left = r * pool.stride[0], s * pool.stride[1]
-            found[n, top : top + pool.window[0], left : left + pool.window[1]] += slopes[n, r, s]
-        return np.where(x > 0, found, 0) if pool.before else found
-
-    def written(grid_only: bool) -> Callable[..., Any]:
-        """Lines or columns beyond the launch are left as they were."""
+    def written(text: str, where: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Mistake:
+        """Only where this holds of (line, column) is something written."""
 
         def wrong(*arguments: Any) -> Any:
-            x, launch = arguments[3], arguments[-1]
-            lanes, rows = launch.block
-            done = np.zeros(x.shape, bool)
-            if grid_only:
-                done.reshape(-1, x.shape[2])[: launch.grid * rows] = True
-            else:
-                done[..., :lanes] = True
-            return None if done.all() else np.where(done, right(*arguments), np.nan)
+            right = handed_back(*arguments)
+            line, column = np.indices((right.shape[0] * right.shape[1], right.shape[2]))
+            return np.where(where(line, column).reshape(right.shape), right, np.nan)
 
-        return wrong
+        return Mistake(text, wrong)
 
-    def launches(pool: Pool) -> list[Launch]:
-        return [Launch(pool.planes * pool.image[0] + 1, (8, 1)), Launch(1, (2, 3))]
+    def without(text: str, **none: Any) -> Mistake:
+        def wrong(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool) -> np.ndarray:
+            return handed_back(grad, output, indices, x, pool._replace(**none))
 
-    sizes = [
-        Pool(1, (1, 1), (1, 1), (1, 1)),
-        Pool(2, (5, 9), (2, 3), (2, 2), before=1),
-        Pool(1, (9, 4), (3, 3), (1, 1)),
-        Pool(2, (8, 7), (2, 2), (3, 4), after=1, before=1),
-    ]
-    hand_x = as_float([[[1, 5, 2], [0, 3, 4]]])
-    overlapping = Pool(1, (2, 3), (2, 2), (1, 1))
-    hand = (as_float([[[10, 20]]]), as_float([[[5, 5]]]), np.array([[[1, 1]]], np.int32), hand_x, overlapping)
-    apart = Pool(1, (2, 3), (1, 1), (1, 2))
+        return Mistake(text, wrong)
+
+    image = as_float([[[1, 5, 2], [0, 3, 4]]])
+    overlapping = (
+        as_float([[[10, 20]]]),
+        as_float([[[5, 5]]]),
+        np.array([[[1, 1]]], np.int32),
+        image,
+        Pool(1, (2, 3), (2, 2), (1, 1)),
+    )
     alone = (
         as_float([[[1, 2], [3, 4]]]),
         as_float([[[1, 2], [0, 4]]]),
         np.array([[[0, 2], [3, 5]]], np.int32),
-        hand_x,
-        apart,
+        image,
+        Pool(1, (2, 3), (1, 1), (1, 2)),
     )
     return kernel_checks(
         Exercise(
-            call=call,
-            reference=right,
-            show=lambda grad, output, indices, x, pool, launch: (
-                f"max_backward{launch} of x {x.shape}, window {pool.window}, stride {pool.stride}, activations "
-                f"{pool.after} after it and {pool.before} before it"
+            call=lambda *arguments: launched(kernel, launch, *given(*arguments)),
+            reference=handed_back,
+            show=lambda grad, output, indices, x, pool: (
+                f"max_backward of x {x.shape}, window {pool.window}, stride {pool.stride}, activations {pool.after} "
+                f"after it and {pool.before} before it"
             ),
             hand=[
                 # Both windows have the 5 as their largest number: 10 + 20 go there.
-                ((*hand, Launch(2, (4, 1))), [[[0, 30, 0], [0, 0, 0]]]),
-                ((*alone, Launch(2, (4, 1))), [[[1, 0, 2], [3, 0, 4]]]),
+                (overlapping, [[[0, 30, 0], [0, 0, 0]]]),
+                (alone, [[[1, 0, 2], [3, 0, 4]]]),
             ],
-            arguments=lambda rng, size: (*pool_arguments(rng, size[0]), size[1]),
-            typical=(typical, Launch(4, (4, 2))),
-            sizes=[(pool, launch) for pool in sizes for launch in launches(pool)],
+            arguments=pool_arguments,
+            typical=typical,
+            sizes=[
+                Pool(1, (1, 1), (1, 1), (1, 1)),
+                Pool(2, (5, 9), (2, 3), (2, 2), before=1),
+                Pool(1, (9, 4), (3, 3), (1, 1)),
+                Pool(2, (8, 7), (2, 2), (3, 4), after=1, before=1),
+            ],
             dtype="float32",
             terms=lambda *arguments: 9,
-            scale=lambda *arguments: handed_back(np.abs(arguments[0]), *arguments[1:-1]) + np.abs(arguments[0]).max(),
+            scale=lambda grad, *arguments: handed_back(np.abs(grad), *arguments) + np.abs(grad).max(),
             mistakes=[
-                Mistake(NO_STRIDE, written(grid_only=True)),
-                Mistake(
-                    "columns beyond the block are left out: go on along the line by cuda.blockDim.x", written(False)
+                written(NO_STRIDE, lambda line, column: line < 4),
+                written(
+                    "columns beyond the block are left out: go on along the line by cuda.blockDim.x",
+                    lambda line, column: column < 4,
                 ),
                 Mistake(
                     "only one window hands back: where windows overlap, a number may have won several, and their "
                     "gradients are added up",
-                    mistaken(lambda *arguments: handed_back(*arguments, add=lambda old, slope: slope)),
-                ),
-                Mistake(
-                    "only the first window over each number is looked at: both loops go on to the last one",
-                    mistaken(
-                        lambda *arguments: handed_back(
-                            *arguments, among=lambda window, place, pool: bool((window == _first(place, pool)).all())
-                        )
-                    ),
-                ),
-                Mistake(
-                    "only the last window over each number is looked at: both loops begin with the first one",
-                    mistaken(
-                        lambda *arguments: handed_back(
-                            *arguments, among=lambda window, place, pool: bool((window == _last(place, pool)).all())
-                        )
-                    ),
+                    lambda *arguments: handed_back(*arguments, add=lambda old, slope: slope),
                 ),
                 *(
-                    Mistake(
-                        "the last window over each number is left out: last_row and last_column belong to it, so i <= "
-                        "last_row",
-                        mistaken(
-                            lambda *arguments, axes=axes: handed_back(
-                                *arguments,
-                                among=lambda window, place, pool: bool((window < _last(place, pool))[axes].all()),
-                            )
-                        ),
-                    )
-                    for axes in (slice(0, 2), slice(0, 1), slice(1, 2))
+                    Mistake(text, lambda *arguments, among=among: handed_back(*arguments, among=among))
+                    for text, among in LOOKED_AT
                 ),
                 Mistake(
                     "every number of a window gets its gradient: only the one whose place stands in indices has won",
-                    mistaken(everywhere),
+                    everywhere,
                 ),
-                Mistake(
+                without(
                     "the activation after the pool is left out: back(after, grad_output[…], output[…])",
-                    mistaken(lambda *arguments: without(*arguments, after=0)),
+                    after=0,
                 ),
-                Mistake(
+                without(
                     "the activation before the pool is left out: where before is not 0, back(before, total, x[…])",
-                    mistaken(lambda *arguments: without(*arguments, before=0)),
+                    before=0,
                 ),
                 *races(),
             ],
             memory=watched(
                 kernel,
                 Launch(2, (32, 2)),
-                lambda rng: _launched_with(pool_arguments(rng, Pool(1, (8, 32), (3, 3), (1, 1)))),
+                lambda rng: given(*pool_arguments(rng, Pool(1, (8, 32), (3, 3), (1, 1)))),
                 reads(3, 9, LOOKS_EVERYWHERE, per="launch"),
                 reads(0, 9, LOOKS_EVERYWHERE, per="launch"),
                 reads(10, 0, "the sum is kept in global memory: keep it in a variable, and write it once"),
@@ -265,17 +251,12 @@ def max_backward() -> list[Check]:
             types=only_float32(
                 kernel,
                 Launch(1, (4, 2)),
-                lambda rng: _launched_with(pool_arguments(rng, Pool(1, (3, 4), (2, 2), (1, 1), 1, 1))),
+                lambda rng: given(*pool_arguments(rng, Pool(1, (3, 4), (2, 2), (1, 1), 1, 1))),
             ),
         ),
         special=ONLY_NAN,
-        sizes=[(typical, Launch(4, (4, 2))), (Pool(2, (4, 5), (2, 2), (1, 2)), Launch(3, (4, 2)))],
+        sizes=[typical, Pool(2, (4, 5), (2, 2), (1, 2))],
     )
-
-
-def _launched_with(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    grad, output, indices, x, pool = arguments
-    return grad, output, pool.after, indices, x, pool.before, *pool.window, *pool.stride, Out(x.shape)
 
 
 FAR = 1e4
@@ -339,49 +320,37 @@ def statistics() -> list[Check]:
     def tree(join: Callable[[np.ndarray, np.ndarray], np.ndarray], guarded: bool = True) -> Callable[..., Any]:
         def joined(own: list[np.ndarray]) -> np.ndarray:
             places = list(own)
-            while len(places) > 1:
-                half = len(places) // 2
-                places = [
-                    join(a, b) if not guarded or b[0].max() > 0 else a
-                    for a, b in zip(places[:half], places[half:], strict=True)
-                ]
+            while half := len(places) // 2:
+                pairs = zip(places[:half], places[half:], strict=True)
+                places = [join(a, b) if not guarded or b[0].max() > 0 else a for a, b in pairs]
             return places[0]
 
         return by_threads(joined)
 
-    def chan(
-        a: np.ndarray, b: np.ndarray, mean: str = "right", between: bool = True, count: str = "right"
-    ) -> np.ndarray:
-        """Two groups joined. The switches make known mistakes."""
+    def chan(a: np.ndarray, b: np.ndarray, *, mistake: str = "") -> np.ndarray:
+        """Two groups joined, with or without a mistake."""
         both = a[0] + b[0]
-        own = both if count == "first" else a[0]
+        own = both if mistake == "count first" else a[0]
         weight = b[0] / (own + b[0])
-        means = {"halves": (a[1] + b[1]) / 2, "sum": a[1] + b[1]}
-        new_mean = means.get(mean, a[1] + (b[1] - a[1]) * weight)
-        distance = b[1] - (new_mean if mean == "first" else a[1])
-        squares = a[2] + b[2] + (distance * distance * own * weight if between else 0)
-        return np.array([both, new_mean, squares])
+        mean = (a[1] + b[1]) / 2 if mistake == "halves" else a[1] + (b[1] - a[1]) * weight
+        distance = b[1] - (mean if mistake == "mean first" else a[1])
+        return np.array([both, mean, a[2] + b[2] + (mistake != "only added") * distance * distance * own * weight])
 
-    def switched(**switches: Any) -> Callable[..., Any]:
-        return tree(lambda a, b: chan(a, b, **switches))
+    def mistaken(mistake: str) -> Callable[..., Any]:
+        return tree(lambda a, b: chan(a, b, mistake=mistake))
 
     def single(x: np.ndarray, parts: int, threads: int) -> Any:
         """Every part has all images."""
-        return np.repeat(stated(shares(x, 1)), parts, axis=0) if parts > 1 else None
+        return np.repeat(stated(shares(x, 1)), parts, axis=0)
 
     def first_part(x: np.ndarray, parts: int, threads: int) -> Any:
-        if parts == 1:
-            return None
-        found = np.full((parts, 3, x.shape[1]), np.nan)
-        found[0] = stated(shares(x, parts))[0]
-        return found
+        return np.where(np.arange(parts)[:, None, None] == 0, stated(shares(x, parts)), np.nan)
 
     def own_shift(x: np.ndarray, parts: int, threads: int) -> Any:
         """Each part is shifted by its own first number."""
         found, share = stated(shares(x, parts)), -(-len(x) // parts)
-        for p in range(parts):
-            if p * share < len(x):
-                found[p, 1] -= x[p * share, :, 0].astype(np.float64) - x[0, :, 0]
+        for p in range(-(-len(x) // share)):
+            found[p, 1] -= x[p * share, :, 0].astype(np.float64) - x[0, :, 0]
         return found
 
     def unshifted(x: np.ndarray, parts: int, threads: int) -> Any:
@@ -418,22 +387,21 @@ def statistics() -> list[Check]:
                 ),
                 Mistake(
                     "the mean is replaced before the squares are joined, which need both means as they were",
-                    switched(mean="first"),
+                    mistaken("mean first"),
                 ),
                 Mistake(
                     "the count is replaced before the others are joined, which need both counts as they were",
-                    switched(count="first"),
+                    mistaken("count first"),
                 ),
                 Mistake(
                     "the squared deviations are only added: each group's are from its own mean, and joined_squares "
                     "adds what the distance of the two means brings",
-                    switched(between=False),
+                    mistaken("only added"),
                 ),
                 Mistake(
                     "the means are averaged as if both groups had equally many numbers: joined_mean weighs them",
-                    switched(mean="halves"),
+                    mistaken("halves"),
                 ),
-                Mistake("the means are added: joined_mean weighs them by their counts", switched(mean="sum")),
                 Mistake("no tree: only what thread 0 has seen comes out", by_threads(lambda own: own[0])),
                 Mistake(
                     "the first level of the tree is left out: it begins with half of the block's threads",

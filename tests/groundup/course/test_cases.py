@@ -33,7 +33,7 @@ SHOWN = {
     "16.d": "meets a bank up to 32 times",
     "17.d": "means [0.5 0. 0.5]",
     "21.d": "depends on what lies outside the arrays",
-    "23.d": "16 of 192 numbers are NaN, at [[0, 0], [0, 7], [0, 8]",
+    "23.d": "12 of 192 numbers are NaN, at [[0, 0], [0, 7], [0, 8]",
     "23.e": "was reached by 32 of the 64 live threads",
 }
 """What the command of each program prints."""

@@ -53,6 +53,8 @@ def test_tasks_are_found_by_id_and_by_a_name_that_only_one_has() -> None:
     assert course().task("1.1") is course().task("index_loops") is FIRST
     with pytest.raises(ValueError, match="several tasks are called forward: choose one of"):
         course().task("forward")
+    with pytest.raises(ValueError, match=r"several tasks are called naive: choose one of 9\.4, 23\.1$"):
+        course().task("naive")
     with pytest.raises(ValueError, match=r"there is no task 'dense_forwad'; did you mean "):
         course().task("dense_forwad")
     with pytest.raises(ValueError, match=r"there is no task 'tanspose_once'; did you mean 1.3, transpose_once\?"):

@@ -7,4 +7,6 @@ week09_smooth, week10_brighten, week11_matrix_vector, week12_swish, week13_row_t
 week15_gradient_norm, week16_transpose, week17_mean_activation
                                     kernels, on the emulator
 week21_edges                        C
+week23_box_blur, week23_channel_means
+                                    kernels, on the emulator
 """

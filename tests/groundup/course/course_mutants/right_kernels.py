@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.groundup.course.course_mutants import week23
+
 Changes = tuple[tuple[str, str], ...]
 
 RIGHT: list[tuple[str, str, Changes]] = [
@@ -361,86 +363,6 @@ RIGHT: list[tuple[str, str, Changes]] = [
             ),
         ),
     ),
-    (
-        "23.1",
-        "the bias at the end, tests outside the inner loop",
-        (
-            ("        total = bias[o]\n", "        total = x.dtype.type(0)\n"),
-            ("        out[n, o, r, s] = total\n", "        out[n, o, r, s] = total + bias[o]\n"),
-            (
-                "                while j < weights.shape[3]:\n",
-                "                while j < weights.shape[3] and h >= 0 and h < x.shape[2]:\n",
-            ),
-            ("if h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]:", "if w >= 0 and w < x.shape[3]:"),
-        ),
-    ),
-    (
-        "23.2",
-        "one loop over all numbers of the piece",
-        (
-            (
-                "    i = cuda.threadIdx.y\n    while i < height:\n        h = row + i\n        j = cuda.threadIdx.x\n"
-                "        while j < width:\n            w = column + j\n",
-                "    k = cuda.threadIdx.y * TILE + cuda.threadIdx.x\n    while k < height * width:\n"
-                "            i = k // width\n            j = k - i * width\n            h, w = row + i, column + j\n",
-            ),
-            ("            j += TILE\n        i += TILE\n", "            k += TILE * TILE\n"),
-        ),
-    ),
-    (
-        "23.3",
-        "the bias first, and range",
-        (
-            ("        sums[g] = x.dtype.type(0)\n", "        sums[g] = bias[min(first + g, bias.size - 1)]\n"),
-            (" + bias[first + g]", ""),
-            (
-                "        i = 0\n        while i < kh:\n            j = 0\n            while j < kw:\n",
-                "        for i in range(kh):\n            for j in range(kw):\n",
-            ),
-            ("                j += 1\n            i += 1\n", ""),
-        ),
-    ),
-    (
-        "23.4",
-        "range, and the sum from the end",
-        (
-            (
-                "            i = y\n            while i < LANES:\n",
-                "            for i in range(y, LANES, channels):\n",
-            ),
-            ("                i += channels\n", ""),
-            ("k = uint32(i)", "k = LANES - 1 - i"),
-        ),
-    ),
-    (
-        "23.5",
-        "range",
-        (
-            (
-                "            i = first_row\n            while i <= last_row:\n                j = first_column\n"
-                "                while j <= last_column:\n",
-                "            for i in range(first_row, last_row + 1):\n"
-                "                for j in range(first_column, last_column + 1):\n",
-            ),
-            ("                    j += 1\n                i += 1\n", ""),
-        ),
-    ),
-    (
-        "23.6",
-        "the mean first, from variables",
-        (
-            (
-                "                squares_of[thread] = joined_squares(\n"
-                "                    own, means[thread], squares_of[thread], other, means[thread + half], "
-                "squares_of[thread + half]\n"
-                "                )\n"
-                "                means[thread] = joined_mean(own, means[thread], other, means[thread + half])\n",
-                "                a, b = means[thread], means[thread + half]\n"
-                "                means[thread] = joined_mean(own, a, other, b)\n"
-                "                squares_of[thread] += squares_of[thread + half] + (b - a) * (b - a) * "
-                "(own * (other / (own + other)))\n",
-            ),
-        ),
-    ),
+    *week23.RIGHT_KERNELS,
 ]
 """(task, what is different, the changes to the solution)."""

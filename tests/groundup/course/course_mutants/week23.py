@@ -95,7 +95,6 @@ MUTANTS = [
     Mutant("23.3", "kernels[g, i * kw + j]", "kernels[0, i * kw + j]", "values", "the sums of its first kernel"),
     Mutant("23.3", "kernels[g, i * kw + j]", "kernels[g, i * kh + j]", "agreement", ""),
     Mutant("23.3", "bias[first + g]", "bias[g]", "agreement", "not bias[g]"),
-    Mutant("23.3", "first = cuda.blockIdx.y * GROUP", "first = 0", "agreement", "first group of kernels"),
     Mutant(
         "23.3",
         "    c = 0\n    while c < weights.shape[1]:\n",
@@ -155,8 +154,6 @@ MUTANTS = [
         "sizes",
         "what is written is end(",
     ),
-    Mutant("23.4", "channel = cuda.blockIdx.y * channels + y", "channel = y", "sizes", ""),
-    Mutant("23.4", "place = cuda.blockIdx.x * LANES + x", "place = x", "sizes", ""),
     Mutant("23.4", "row + taps[ROW, tap], column + taps[COLUMN, tap]", "row, column", "values", ""),
     Mutant("23.4", " and place < count:", ":", "shape", ""),
     Mutant("23.4", "                i += channels\n", "                i += 1\n", "memory", ""),
@@ -252,3 +249,88 @@ MUTANTS = [
         "a barrier in an `if`",
     ),
 ]
+
+RIGHT_KERNELS = [
+    (
+        "23.1",
+        "the bias at the end, tests outside the inner loop",
+        (
+            ("        total = bias[o]\n", "        total = x.dtype.type(0)\n"),
+            ("        out[n, o, r, s] = total\n", "        out[n, o, r, s] = total + bias[o]\n"),
+            (
+                "                while j < weights.shape[3]:\n",
+                "                while j < weights.shape[3] and h >= 0 and h < x.shape[2]:\n",
+            ),
+            ("if h >= 0 and h < x.shape[2] and w >= 0 and w < x.shape[3]:", "if w >= 0 and w < x.shape[3]:"),
+        ),
+    ),
+    (
+        "23.2",
+        "one loop over all numbers of the piece",
+        (
+            (
+                "    i = cuda.threadIdx.y\n    while i < height:\n        h = row + i\n        j = cuda.threadIdx.x\n"
+                "        while j < width:\n            w = column + j\n",
+                "    k = cuda.threadIdx.y * TILE + cuda.threadIdx.x\n    while k < height * width:\n"
+                "            i = k // width\n            j = k - i * width\n            h, w = row + i, column + j\n",
+            ),
+            ("            j += TILE\n        i += TILE\n", "            k += TILE * TILE\n"),
+        ),
+    ),
+    (
+        "23.3",
+        "the bias first, and range",
+        (
+            ("        sums[g] = x.dtype.type(0)\n", "        sums[g] = bias[min(first + g, bias.size - 1)]\n"),
+            (" + bias[first + g]", ""),
+            (
+                "        i = 0\n        while i < kh:\n            j = 0\n            while j < kw:\n",
+                "        for i in range(kh):\n            for j in range(kw):\n",
+            ),
+            ("                j += 1\n            i += 1\n", ""),
+        ),
+    ),
+    (
+        "23.4",
+        "range, and the sum from the end",
+        (
+            (
+                "            i = y\n            while i < LANES:\n",
+                "            for i in range(y, LANES, channels):\n",
+            ),
+            ("                i += channels\n", ""),
+            ("k = uint32(i)", "k = LANES - 1 - i"),
+        ),
+    ),
+    (
+        "23.5",
+        "range",
+        (
+            (
+                "            i = first_row\n            while i <= last_row:\n                j = first_column\n"
+                "                while j <= last_column:\n",
+                "            for i in range(first_row, last_row + 1):\n"
+                "                for j in range(first_column, last_column + 1):\n",
+            ),
+            ("                    j += 1\n                i += 1\n", ""),
+        ),
+    ),
+    (
+        "23.6",
+        "the mean first, from variables",
+        (
+            (
+                "                squares_of[thread] = joined_squares(\n"
+                "                    own, means[thread], squares_of[thread], other, means[thread + half], "
+                "squares_of[thread + half]\n"
+                "                )\n"
+                "                means[thread] = joined_mean(own, means[thread], other, means[thread + half])\n",
+                "                a, b = means[thread], means[thread + half]\n"
+                "                means[thread] = joined_mean(own, a, other, b)\n"
+                "                squares_of[thread] += squares_of[thread + half] + (b - a) * (b - a) * "
+                "(own * (other / (own + other)))\n",
+            ),
+        ),
+    ),
+]
+"""As in right_kernels.py, which has them all."""
