@@ -1,6 +1,6 @@
 """Wrong answers of week 21: im2col and col2im, one product, and convolution in C."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 GATHER = "np.copyto(columns, as_strided(padded, columns.shape, steps))"
 SCATTER = "pixels += columns[:, i, j]"
@@ -188,5 +188,47 @@ MUTANTS = [
         "    for (size_t k = k_begin; k < k_end; k++, panel += width) {",
         "way",
         "the matrix of columns must never exist",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "21.1",
+        "    np.copyto(columns, as_strided(padded, columns.shape, steps))",
+        "    for i in range(g.window[0]):\n        for j in range(g.window[1]):\n"
+        "            columns[:, i, j] = g.shifted(padded, i, j).swapaxes(0, 1)",
+    ),
+    RightAnswer(
+        "21.1",
+        "np.copyto(columns, as_strided(padded, columns.shape, steps))",
+        'np.einsum("nchwij->cijnhw", g.windows(padded), out=columns)',
+    ),
+    RightAnswer(
+        "21.2",
+        "        pixels = g.shifted(padded, i, j)\n        pixels += columns[:, i, j]",
+        "        rows = slice(i, i + (g.output[0] - 1) * g.stride[0] + 1, g.stride[0])\n"
+        "        places = slice(j, j + (g.output[1] - 1) * g.stride[1] + 1, g.stride[1])\n"
+        "        padded[:, :, rows, places] = padded[:, :, rows, places] + columns[:, i, j]",
+    ),
+    RightAnswer(
+        "21.3",
+        "    sums = weights.reshape(len(weights), -1) @ columns.reshape(weights[0].size, -1)\n",
+        "    flat = columns.reshape(weights[0].size, -1)\n"
+        "    sums = np.dot(flat.T, weights.reshape(len(weights), -1).T).T\n",
+    ),
+    RightAnswer(
+        "21.4",
+        "            if (row < 0 || row >= height) continue;\n",
+        "            if ((size_t)row >= s->height) continue; /* a negative one is huge */\n",
+    ),
+    RightAnswer(
+        "21.4",
+        "                if (column < 0 || column >= width) continue;\n                sum += x",
+        "                const int inside = column >= 0 && column < width;\n                if (inside) sum += x",
+    ),
+    RightAnswer(
+        "21.5",
+        "        for (; at < width; at++) panel[at] = 0;\n        if (++v",
+        "        memset(panel + at, 0, (width - at) * sizeof(real));\n        if (++v",
     ),
 ]
