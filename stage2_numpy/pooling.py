@@ -42,25 +42,16 @@ def max_pool2d(
     # A row that no window touches is not looked at.
     lines = x[:, :, : step[0] * (places[0] - 1) + window[0]]
     careful = bool(np.isnan(lines.max()))  # max passes a NaN on; without one, the comparisons need not ask for it
-    number = np.min_scalar_type(window[0] * window[1])  # of a place in the window: a byte is enough for most
-
-    best = borrow(scratch, "pool best", (*lines.shape[:3], places[1]), x.dtype)
-    which = borrow(scratch, "pool which", best.shape, number)
-    np.copyto(best, _every(lines, 0, step[1], places[1]))
-    which.fill(0)
-    for j in range(1, window[1]):
-        candidate = _every(lines, j, step[1], places[1])
-        _number_where(_wins(candidate, best, careful, scratch), j, which, scratch)
-        np.maximum(best, candidate, out=best)
+    best, which = _largest_along_rows(lines, window, step[1], places[1], careful, scratch)
 
     best_rows, which_rows = best.swapaxes(2, 3), which.swapaxes(2, 3)  # so that `_every` steps along the rows
-    chosen = borrow(scratch, "pool chosen", out.shape, number)
+    chosen = borrow(scratch, "pool chosen", out.shape, which.dtype)
     np.copyto(out, _every(best_rows, 0, step[0], places[0]).swapaxes(2, 3))
     np.copyto(chosen, _every(which_rows, 0, step[0], places[0]).swapaxes(2, 3))
     for i in range(1, window[0]):
         candidate = _every(best_rows, i, step[0], places[0]).swapaxes(2, 3)
         place = _every(which_rows, i, step[0], places[0]).swapaxes(2, 3)
-        place = np.add(place, i * window[1], out=borrow(scratch, "pool place", out.shape, number))
+        place = np.add(place, i * window[1], out=borrow(scratch, "pool place", out.shape, which.dtype))
         _number_where(_wins(candidate, out, careful, scratch), place, chosen, scratch)
         np.maximum(out, candidate, out=out)
 
@@ -150,6 +141,22 @@ def average_pool2d_backward(
 def _prepare(function: str, x: Any, size: Any, stride: Any) -> tuple[Array, Pair, Pair, Pair]:
     x = as_images(f"{function}: x", x)
     return x, *pool_windows(function, x.shape, size, stride)
+
+
+def _largest_along_rows(
+    lines: Array, window: Pair, step: int, count: int, careful: bool, scratch: Scratch | None
+) -> tuple[Array, Array]:
+    """In each row the largest number of each window's columns, and which column it was: (N, C, rows, W') both."""
+    number = np.min_scalar_type(window[0] * window[1])  # of a place in the window: a byte is enough for most
+    best = borrow(scratch, "pool best", (*lines.shape[:3], count), lines.dtype)
+    which = borrow(scratch, "pool which", best.shape, number)
+    np.copyto(best, _every(lines, 0, step, count))
+    which.fill(0)
+    for j in range(1, window[1]):
+        candidate = _every(lines, j, step, count)
+        _number_where(_wins(candidate, best, careful, scratch), j, which, scratch)
+        np.maximum(best, candidate, out=best)
+    return best, which
 
 
 def _every(lines: Array, first: int, step: int, count: int) -> Array:

@@ -152,7 +152,7 @@ def grad_weights() -> list[Check]:
     ]
     given = arguments(np.random.default_rng(6), TYPICAL)
     grad, x, _, stride, padding = given
-    o, c, kh, kw = (*TYPICAL[4:5], *TYPICAL[1:2], *TYPICAL[5:7])
+    o, c, *window = TYPICAL.kernels, TYPICAL.channels, *TYPICAL.window
     return graded(
         Exercise(
             call=call,
@@ -184,7 +184,7 @@ def grad_weights() -> list[Check]:
             gradient=gradient_check(
                 lambda w: float(np.sum(conv_of(x, w, np.zeros(o), stride, padding) * grad)),
                 lambda w: call(*given),
-                lambda rng: rng.standard_normal((o, c, kh, kw)),
+                lambda rng: rng.standard_normal((o, c, *window)),
                 f"sum(conv2d * grad_output) for x {x.shape}, stride {stride}, padding {padding}, by the weights,",
                 mistakes=fixed(mistakes, given),
             ),

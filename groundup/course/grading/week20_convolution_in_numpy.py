@@ -63,9 +63,7 @@ def windows() -> list[Check]:
         return {"": result, GAPS: result}
 
     def arguments(rng: np.random.Generator, case: Case) -> tuple[Any, ...]:
-        n, c, rows, columns, _, kh, kw, stride, padding = case
-        padded = rng.standard_normal((n, c, rows + 2 * padding[0], columns + 2 * padding[1]))
-        return padded, (kh, kw), stride
+        return rng.standard_normal((case.batch, case.channels, *case.padded)), case.window, case.stride
 
     def copies_none(tally: Tally) -> None:
         padded, window, stride = arguments(np.random.default_rng(3), TYPICAL)
@@ -191,7 +189,7 @@ def sliding_einsum() -> list[Check]:
             exercise,
             function,
             lambda x, w, b, stride, padding: np.einsum("nchwij,ocij->nohw", windows_of(x, w.shape[2:], ONE, NONE), w),
-            lambda rng: conv_arguments(rng, (20, 2, 16, 17, 3, 3, 3, ONE, NONE)),
+            lambda rng: conv_arguments(rng, Case(20, 2, 16, 17, 3, 3, 3)),
         ),
     )
 
@@ -223,7 +221,7 @@ def residual_backward() -> list[Check]:
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, int, int]) -> tuple[np.ndarray, ...]:
         n, c, rows, columns = size
-        case: Case = (n, c, rows, columns, c, 3, 3, ONE, ONE)
+        case = Case(n, c, rows, columns, c, 3, 3, ONE, ONE)
         x, weights, bias, *_ = conv_arguments(rng, case)
         return x, 0.3 * weights, bias, grads_of(rng, case)
 

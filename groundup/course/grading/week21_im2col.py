@@ -18,8 +18,8 @@ from groundup.course.grading.calling import fenced_arrays, on_arrays
 from groundup.course.grading.calling.c_functions import alike, c_floor, c_function, faster, graded, library
 from groundup.course.grading.calling.fenced_arrays import filled, read
 from groundup.course.grading.own_work import words_of
-from groundup.course.grading.problems import convolutions
-from groundup.course.grading.problems.convolutions import AWKWARD, TYPICAL, Sizes, bordered, windows_of
+from groundup.course.grading.problems import images
+from groundup.course.grading.problems.images import CASES, NONE, ONE, TYPICAL, Case, array
 from shared.contract import load_part
 from shared.windows import output_size
 
@@ -29,12 +29,18 @@ def columns_file() -> Any:
     return load_part("stage2_numpy", "columns")
 
 
-def geometry(s: Sizes) -> Any:
+def geometry(s: Case) -> Any:
     """The project's own record of these sizes."""
-    return columns_file().Geometry(s.image, s.kernel, s.stride, s.padding, s.output)
+    return columns_file().Geometry(s.image, s.window, s.stride, s.padding, s.output)
 
+
+SMALL = Case(1, 1, 2, 3, 1, 2, 2)
 
 PIXELS = "a loop in Python over windows or pixels: loop at most over the places in the window, kh times kw of them"
+
+SIDE_BY_SIDE = "the windows are side by side, as if the stride were 1"
+TURNED = "each window is turned by half a turn: place (i, j) of the window is i rows below its corner"
+EXCHANGED = "the window's rows and columns have changed places"
 
 
 def gather_columns() -> list[Check]:
@@ -42,55 +48,50 @@ def gather_columns() -> list[Check]:
     function = columns_file().gather_columns
 
     def call(padded: np.ndarray, g: Any) -> np.ndarray:
-        images = handed(padded)
+        given = handed(padded)
         columns = np.full((padded.shape[1], *g.window, len(padded), *g.output), np.nan, padded.dtype)
-        function(images, columns, g)
-        unchanged(Tally(), (padded,), (images,), ("padded",))
+        function(given, columns, g)
+        unchanged(Tally(), (padded,), (given,), ("padded",))
         return columns
 
     def windows(padded: np.ndarray, g: Any) -> np.ndarray:
-        return windows_of(padded, g.window, g.stride)
+        return images.windows_of(padded, g.window, g.stride, NONE)
 
     def reference(padded: np.ndarray, g: Any) -> np.ndarray:
         return windows(padded, g).transpose(1, 4, 5, 0, 2, 3)
 
-    def arguments(rng: np.random.Generator, s: Sizes) -> tuple[Any, ...]:
+    def arguments(rng: np.random.Generator, s: Case) -> tuple[Any, ...]:
         return rng.standard_normal((s.batch, s.channels, *s.padded)), geometry(s)
 
     def densely(padded: np.ndarray, g: Any) -> np.ndarray | None:
-        if g.stride == (1, 1):
-            return None
-        side_by_side = windows_of(padded, g.window, (1, 1))[:, :, : g.output[0], : g.output[1]]
-        return side_by_side.transpose(1, 4, 5, 0, 2, 3)
+        return None if g.stride == ONE else reference(padded, replace(g, stride=ONE))[..., : g.output[0], : g.output[1]]
 
     def reshaped(padded: np.ndarray, g: Any) -> np.ndarray:
         right = reference(padded, g)
         return windows(padded, g).reshape(right.shape)
 
-    small = replace(TYPICAL, batch=1, channels=1, image=(2, 3), kernel=(2, 2), stride=(1, 1), padding=(0, 0))
-    pair = replace(small, batch=2, image=(2, 4), kernel=(1, 2), stride=(1, 2))
     exercise = Exercise(
         call=call,
         reference=reference,
         show=lambda padded, g: f"gather_columns(padded {padded.shape}) for windows {g.window}, stride {g.stride}",
         hand=[
             (
-                (np.arange(1.0, 7).reshape(1, 1, 2, 3), geometry(small)),
+                (array([1, 2, 3], [4, 5, 6]), geometry(SMALL)),
                 np.array([[1.0, 2], [2, 3], [4, 5], [5, 6]]).reshape(1, 2, 2, 1, 1, 2),
             ),
             (
-                (np.arange(1.0, 17).reshape(2, 1, 2, 4), geometry(pair)),
+                (np.arange(1.0, 17).reshape(2, 1, 2, 4), geometry(Case(2, 1, 2, 4, 1, 1, 2, (1, 2)))),
                 np.array([[1.0, 3, 5, 7, 9, 11, 13, 15], [2, 4, 6, 8, 10, 12, 14, 16]]).reshape(1, 1, 2, 2, 2, 2),
             ),
         ],
         arguments=arguments,
         typical=TYPICAL,
-        sizes=AWKWARD,
+        sizes=CASES,
         way=without_loops(
             function,
             PIXELS,
             of_size=lambda size: call(
-                *arguments(np.random.default_rng(3), replace(TYPICAL, batch=size, image=(6 * size, 6 * size)))
+                *arguments(np.random.default_rng(3), TYPICAL._replace(batch=size, rows=6 * size, columns=6 * size))
             ),
         ),
         mistakes=[
@@ -98,13 +99,10 @@ def gather_columns() -> list[Check]:
                 "the numbers stand in the order of the windows' view: reshape does not move an axis, transpose does",
                 reshaped,
             ),
-            Mistake("the windows are side by side, as if the stride were 1", densely),
+            Mistake(SIDE_BY_SIDE, densely),
+            Mistake(TURNED, lambda padded, g: reference(padded, g)[:, ::-1, ::-1]),
             Mistake(
-                "each window is turned by half a turn: place (i, j) of the window is i rows below its corner",
-                lambda padded, g: reference(padded, g)[:, ::-1, ::-1],
-            ),
-            Mistake(
-                "the window's rows and columns have changed places",
+                EXCHANGED,
                 lambda padded, g: reference(padded, g).swapaxes(1, 2) if g.window[0] == g.window[1] > 1 else None,
             ),
             Mistake(
@@ -133,7 +131,7 @@ def gather_columns() -> list[Check]:
         exercise,
         plainly,
         lambda padded, g: np.ascontiguousarray(reference(padded, g)),
-        lambda rng: arguments(rng, Sizes(8, 4, (20, 20), 1, (3, 3))),
+        lambda rng: arguments(rng, Case(8, 4, 20, 20, 1, 3, 3)),
         PIXELS,
     )
     return on_arrays.graded(exercise, speed)
@@ -173,8 +171,8 @@ def scatter_columns() -> list[Check]:
             pixels[...] = pixels + columns[:, i, j] if keep else columns[:, i, j]
         return total
 
-    def arguments(rng: np.random.Generator, s: Sizes) -> tuple[Any, ...]:
-        columns = rng.standard_normal((s.channels, *s.kernel, s.batch, *s.output))
+    def arguments(rng: np.random.Generator, s: Case) -> tuple[Any, ...]:
+        columns = rng.standard_normal((s.channels, *s.window, s.batch, *s.output))
         return columns, rng.standard_normal((s.channels, s.batch, *s.padded)), geometry(s)
 
     def densely(columns: np.ndarray, before: np.ndarray, g: Any) -> np.ndarray | None:
@@ -182,9 +180,9 @@ def scatter_columns() -> list[Check]:
 
     def rows_overlapping(tally: Tally) -> None:
         """As the gradient of the image calls it where the stride is 1: kh long rows, one row of the image apart."""
-        s = Sizes(2, 3, (4, 5), 1, (2, 3), (1, 1), (1, 0))
+        s = Case(2, 3, 4, 5, 1, 2, 3, ONE, (1, 0))
         rng = np.random.default_rng(7)
-        (rows, wide), (kh, kw) = s.padded, s.kernel
+        (rows, wide), (kh, kw) = s.padded, s.window
         length = (rows - kh + 1) * wide
         columns = rng.standard_normal((3, kh, kw, 2, 1, length))
         line, known = np.zeros((3, 2, rows * wide + kw)), np.zeros((3, 2, rows * wide + kw))
@@ -197,7 +195,6 @@ def scatter_columns() -> list[Check]:
         function(columns, view, replace(geometry(s), output=(1, length)))
         alike(tally, case, line, known, IN_PLACE)
 
-    small = replace(TYPICAL, batch=1, channels=1, image=(2, 3), kernel=(2, 2), stride=(1, 1), padding=(0, 0))
     exercise = Exercise(
         call=call,
         reference=added,
@@ -209,7 +206,7 @@ def scatter_columns() -> list[Check]:
                 (
                     np.array([[1.0, 2], [3, 4], [5, 6], [7, 8]]).reshape(1, 2, 2, 1, 1, 2),
                     np.zeros((1, 1, 2, 3)),
-                    geometry(small),
+                    geometry(SMALL),
                 ),
                 [[[[1.0, 5.0, 4.0], [5.0, 13.0, 8.0]]]],
             ),
@@ -217,20 +214,20 @@ def scatter_columns() -> list[Check]:
                 (
                     np.arange(1.0, 5).reshape(1, 1, 2, 1, 1, 2),
                     np.full((1, 1, 1, 5), 10.0),
-                    geometry(replace(small, image=(1, 5), kernel=(1, 2), stride=(1, 3))),
+                    geometry(Case(1, 1, 1, 5, 1, 1, 2, (1, 3))),
                 ),
                 [[[[11.0, 13.0, 10.0, 12.0, 14.0]]]],
             ),
         ],
         arguments=arguments,
         typical=TYPICAL,
-        sizes=AWKWARD,
+        sizes=CASES,
         scale=lambda columns, before, g: added(np.abs(columns), np.abs(before), g),
         way=without_loops(
             function,
             PIXELS,
             of_size=lambda size: call(
-                *arguments(np.random.default_rng(3), replace(TYPICAL, batch=size, image=(6 * size, 6 * size)))
+                *arguments(np.random.default_rng(3), TYPICAL._replace(batch=size, rows=6 * size, columns=6 * size))
             ),
         ),
         mistakes=[
@@ -243,13 +240,10 @@ def scatter_columns() -> list[Check]:
                 lambda columns, before, g: added(columns, 0 * before, g),
             ),
             Mistake(f"padded is as it was before: {IN_PLACE}", lambda columns, before, g: before),
-            Mistake("the windows are side by side, as if the stride were 1", densely),
+            Mistake(SIDE_BY_SIDE, densely),
+            Mistake(TURNED, lambda columns, before, g: added(columns[:, ::-1, ::-1], before, g)),
             Mistake(
-                "each window is turned by half a turn: place (i, j) of the window is i rows below its corner",
-                lambda columns, before, g: added(columns[:, ::-1, ::-1], before, g),
-            ),
-            Mistake(
-                "the window's rows and columns have changed places",
+                EXCHANGED,
                 lambda columns, before, g: (
                     added(columns.swapaxes(1, 2), before, g) if g.window[0] == g.window[1] > 1 else None
                 ),
@@ -270,7 +264,7 @@ def scatter_columns() -> list[Check]:
         exercise,
         function,
         added,
-        lambda rng: arguments(rng, Sizes(8, 4, (20, 20), 1, (3, 3))),
+        lambda rng: arguments(rng, Case(8, 4, 20, 20, 1, 3, 3)),
         PIXELS,
     )
     return and_then(on_arrays.graded(exercise, speed), "sizes", rows_overlapping)
@@ -304,7 +298,7 @@ def im2col() -> list[Check]:
         return on_arrays.on_arrays(within, lambda *rest: shape, "x", "weights", "bias", scratch=False)(x, weights, bias)
 
     def reference(*arguments: Any) -> dict[str, Any]:
-        return on_arrays.both(convolutions.right(*arguments))
+        return on_arrays.both(images.conv_of(*arguments))
 
     def way(tally: Tally) -> None:
         uses_none_of(function, OTHER_WAYS)(tally)
@@ -315,23 +309,23 @@ def im2col() -> list[Check]:
 
     def unmoved(x: Any, w: Any, b: Any, stride: Any, padding: Any) -> Any:
         """The sums (O, N H' W') read as (N, O, H', W')."""
-        sums = convolutions.right(x, w, 0 * b, stride, padding)
+        sums = images.conv_of(x, w, 0 * b, stride, padding)
         return sums.swapaxes(0, 1).reshape(sums.shape) + b[:, np.newaxis, np.newaxis] if len(x) > 1 else None
 
     exercise = Exercise(
         call=call,
         reference=reference,
-        show=convolutions.shown("im2col"),
-        hand=on_arrays.twice(convolutions.HAND),
-        arguments=convolutions.arguments,
+        show=images.conv_shown("im2col"),
+        hand=on_arrays.twice(images.CONV_HAND),
+        arguments=images.conv_arguments,
         typical=TYPICAL,
-        sizes=AWKWARD,
+        sizes=CASES,
         special=(0, 2),
-        terms=convolutions.terms,
-        scale=convolutions.scale,
+        terms=lambda x, w, *more: w[0].size,
+        scale=images.conv_scale,
         way=way,
         mistakes=[
-            *convolutions.MISTAKES,
+            *images.conv_mistakes(),
             Mistake(
                 "the product is (O, N H' W'): its axes are filters, images, places. Bring the images to the front with "
                 "a transpose; _by_image does it",
@@ -341,19 +335,18 @@ def im2col() -> list[Check]:
                 "the bias goes along the columns of an image: it is one number for each filter, bias[:, np.newaxis, "
                 "np.newaxis]",
                 lambda x, w, b, stride, padding: (
-                    convolutions.right(x, w, 0 * b, stride, padding) + b
+                    images.conv_of(x, w, 0 * b, stride, padding) + b
                     if output_size("", x.shape, w.shape[2:], stride, padding)[1] == len(b) > 1
                     else None
                 ),
             ),
         ],
     )
-    sizes = (8, 3, (16, 16), 6, (3, 3))
     speed = on_arrays.speed_check(
         exercise,
         function,
-        lambda x, w, b, stride, padding: convolutions.right(x, w, b, stride, padding),
-        lambda rng: convolutions.arguments(rng, Sizes(*sizes)),
+        images.conv_of,
+        lambda rng: images.conv_arguments(rng, Case(8, 3, 16, 16, 6, 3, 3)),
     )
     return on_arrays.graded(exercise, speed)
 
@@ -364,7 +357,11 @@ BESIDE_THE_IMAGE = (
 )
 
 
-def in_c(name: str, mistakes: list[Mistake], sizes: list[Sizes]) -> Exercise:
+LANES = Case(2, 2, 13, 11, 3, 3, 3, ONE, ONE)
+"""More outputs in a row than a register has numbers, and not a multiple of them."""
+
+
+def in_c(name: str, mistakes: list[Mistake], sizes: list[Case]) -> Exercise:
     """The exercise of a rung of convolution in C."""
     function, floor = c_function(name), c_floor().convolution
 
@@ -385,16 +382,16 @@ def in_c(name: str, mistakes: list[Mistake], sizes: list[Sizes]) -> Exercise:
 
     return Exercise(
         call=call,
-        reference=convolutions.right,
-        show=convolutions.shown(name),
-        hand=convolutions.HAND,
-        arguments=convolutions.arguments,
+        reference=images.conv_of,
+        show=images.conv_shown(name),
+        hand=images.CONV_HAND,
+        arguments=images.conv_arguments,
         typical=TYPICAL,
-        sizes=[*AWKWARD, *sizes],
+        sizes=[*CASES, LANES, *sizes],
         special=(0, 2),
-        terms=convolutions.terms,
-        scale=convolutions.scale,
-        mistakes=[*mistakes, *convolutions.MISTAKES],
+        terms=lambda x, w, *more: w[0].size,
+        scale=images.conv_scale,
+        mistakes=[*mistakes, *images.conv_mistakes()],
     )
 
 
@@ -403,10 +400,10 @@ LOOPS, GEMM = "stage3_c/csrc/convolution_loops.c", "stage3_c/csrc/convolution_ge
 
 def one_output() -> list[Check]:
     """The sum of one output, graded by the convolution that is made of it."""
-    return graded(in_c("conv2d_direct", [], [Sizes(1, 70, (5, 4), 1, (3, 3), (1, 1), (1, 1))]))
+    return graded(in_c("conv2d_direct", [], [Case(1, 70, 5, 4, 1, 3, 3, ONE, ONE)]))
 
 
-LONG = Sizes(1, 130, (4, 5), 3, (3, 3), (1, 1), (1, 1))
+LONG = Case(1, 130, 4, 5, 3, 3, 3, ONE, ONE)
 """130 times 9 is 1,170 rows of columns: more than one panel, of 512 in float64 and of 1,024 in float32."""
 
 
@@ -418,12 +415,9 @@ def pack_windows() -> list[Check]:
         depth, rows = w[0].size, 512
         if depth <= rows:
             return None
-        windows = windows_of(bordered(x, padding), w.shape[2:], stride)
-        columns = windows.transpose(1, 4, 5, 0, 2, 3).reshape(depth, -1)
-        sums = w.reshape(len(w), -1) @ columns[np.arange(depth) % rows]
-        return convolutions.right(x, 0 * w, b, stride, padding) + sums.reshape(len(w), len(x), -1).swapaxes(
-            0, 1
-        ).reshape(len(x), len(w), *windows.shape[2:4])
+        windows = images.windows_of(x, w.shape[2:], stride, padding).transpose(0, 2, 3, 1, 4, 5)
+        rows_again = windows.reshape(*windows.shape[:3], depth)[..., np.arange(depth) % rows]
+        return np.moveaxis(rows_again @ w.reshape(len(w), depth).T + b, 3, 1)
 
     mistakes = [
         Mistake(
@@ -436,18 +430,18 @@ def pack_windows() -> list[Check]:
     def row_by_row(tally: Tally) -> None:
         """conv2d_im2col asks for one row at a time, of one row of outputs."""
         columns = in_c("conv2d_im2col", mistakes, [])
-        for s in (TYPICAL, AWKWARD[2], AWKWARD[5], LONG):
-            given = convolutions.arguments(np.random.default_rng(8), s)
-            case = convolutions.shown("conv2d_im2col")(*given)
+        for s in (TYPICAL, CASES[2], CASES[4], LONG):
+            given = images.conv_arguments(np.random.default_rng(8), s)
+            case = images.conv_shown("conv2d_im2col")(*given)
             tally.trying(case)
             cause = "rows k_begin to k_end alone are asked for, and row k_begin comes first in panel"
-            size = convolutions.scale(*given)
-            alike(tally, case, columns.call(*given), convolutions.right(*given), cause, scale=size)
+            size = images.conv_scale(*given)
+            alike(tally, case, columns.call(*given), images.conv_of(*given), cause, scale=size)
             narrow = [each.astype("float32") for each in given[:3]]
             wide = [each.astype("float64") for each in narrow]
             implicit = exercise.call(*narrow, *given[3:])
-            case = f"{convolutions.shown(name)(*given)} in float32"
-            alike(tally, case, implicit, convolutions.right(*wide, *given[3:]), cause, "float32", size)
+            case = f"{images.conv_shown(name)(*given)} in float32"
+            alike(tally, case, implicit, images.conv_of(*wide, *given[3:]), cause, "float32", size)
 
     def way(tally: Tally) -> None:
         tally.holds(
@@ -456,9 +450,9 @@ def pack_windows() -> list[Check]:
             cause="the panel that it fills is all that it needs: the matrix of columns must never exist",
         )
 
-    sizes = [LONG, Sizes(2, 2, (19, 23), 5, (3, 3)), Sizes(1, 3, (70, 1), 2, (3, 1), (1, 1), (1, 0))]
+    sizes = [LONG, Case(2, 2, 19, 23, 5, 3, 3), Case(1, 3, 70, 1, 2, 3, 1, ONE, (1, 0))]
     exercise = replace(in_c(name, mistakes, sizes), way=way)
-    many = convolutions.arguments(np.random.default_rng(4), Sizes(4, 32, (14, 14), 32, (3, 3), (1, 1), (1, 1)))
+    many = images.conv_arguments(np.random.default_rng(4), Case(4, 32, 14, 14, 32, 3, 3, ONE, ONE))
     x, weights, bias, stride, padding = many
     struct, y = c_floor().convolution._sizes("conv2d", x, weights, stride, padding), np.empty((4, 32, 14, 14))
     implicit, direct = c_function(name), c_function("conv2d_direct")

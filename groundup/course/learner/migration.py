@@ -58,7 +58,10 @@ def migration_notice(folder: Path, course: Course) -> str:
     moved = [task for task in course.tasks if is_moved(folder, task)]
     if not moved:
         return ""
-    firsts = list({task.file: task.id for task in reversed(moved)}.values())[::-1]
+    first_of_file: dict[str, str] = {}
+    for task in moved:
+        first_of_file.setdefault(task.file, task.id)
+    firsts = list(first_of_file.values())
     others = f", and the same with {listed(firsts[1:])}" if firsts[1:] else ""
     ask = "ask for other functions" if moved[1:] else "asks for another function"
     return (

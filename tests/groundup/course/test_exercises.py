@@ -15,11 +15,8 @@ from groundup.course.learner.learners_folder import start
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 from tests.groundup.course.course_mutants.right_kernels import RIGHT
-from tests.groundup.course.course_right_answers import RIGHT_ANSWERS, RightAnswer
-from tests.groundup.course.course_right_answers_images import OF_IMAGES
-from tests.groundup.course.shared_right_answers import SHARED_RIGHT_ANSWERS
 from tests.stages import REASONS
 from tests.wide import widely, widened
 
@@ -27,12 +24,7 @@ WEEKS = [
     importlib.import_module(f"tests.groundup.course.course_mutants.week{week.number:02}") for week in course().weeks
 ]
 MUTANTS: list[Mutant] = [mutant for week in WEEKS for mutant in week.MUTANTS]
-ANSWERS: list[RightAnswer] = [
-    *RIGHT_ANSWERS,
-    *SHARED_RIGHT_ANSWERS,
-    *OF_IMAGES,
-    *(answer for week in WEEKS for answer in getattr(week, "RIGHT_ANSWERS", ())),
-]
+ANSWERS: list[RightAnswer] = [answer for week in WEEKS for answer in getattr(week, "RIGHT_ANSWERS", ())]
 
 
 def label(task: Task, what: str) -> str:

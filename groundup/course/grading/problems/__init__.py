@@ -4,6 +4,5 @@ matrices, activations, cross_entropy, dense, networks, optimizer_steps      phas
 c_products                                                                  phase 3
 first_kernels                                                               phase 4
 kernel_reductions, kernel_losses, kernel_optimizers                         phase 5
-images, pools, norms, convolutions, image_kernels, images_on_device, streams
-                                                                            phase 7
+images, pools, norms, image_kernels, images_on_device, streams              phase 7
 """

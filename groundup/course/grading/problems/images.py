@@ -1,13 +1,9 @@
-"""Convolutions in NumPy and float64, forward and backward, for weeks 19 and 20, with the known mistakes.
-
-A case is (batch, channels, rows, columns, kernels, kernel's rows, its columns, stride, padding). No two sizes of one
-case are equal where that could hide an exchange.
-"""
+"""Convolutions in NumPy and float64, forward and backward, for weeks 19 to 21, with the known mistakes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,20 +11,52 @@ from numpy.lib.stride_tricks import sliding_window_view
 from groundup.course.checks.mistakes import Mistake
 
 Pair = tuple[int, int]
-Case = tuple[int, int, int, int, int, int, int, Pair, Pair]
+ONE: Pair = (1, 1)
+NONE: Pair = (0, 0)
 
-TYPICAL: Case = (2, 2, 5, 4, 3, 3, 2, (2, 1), (1, 0))
 
-CASES: list[Case] = [
-    (1, 1, 1, 1, 1, 1, 1, (1, 1), (0, 0)),
-    (2, 3, 5, 7, 4, 3, 2, (1, 1), (1, 0)),
-    (3, 2, 7, 4, 1, 2, 3, (2, 3), (0, 2)),
-    (1, 2, 6, 8, 3, 3, 3, (2, 2), (1, 1)),
-    (1, 2, 4, 5, 2, 4, 5, (1, 1), (0, 0)),
-    (2, 1, 3, 2, 2, 5, 3, (1, 2), (1, 1)),
-    (1, 3, 5, 8, 2, 1, 1, (3, 2), (0, 0)),
-    (2, 2, 1, 9, 3, 1, 3, (1, 4), (0, 1)),
-    (5, 1, 2, 3, 1, 2, 2, (7, 1), (3, 1)),
+class Case(NamedTuple):
+    """The sizes of a convolution. No two of one case are equal where that could hide an exchange."""
+
+    batch: int
+    channels: int
+    rows: int
+    columns: int
+    kernels: int
+    window_rows: int
+    window_columns: int
+    stride: Pair = ONE
+    padding: Pair = NONE
+
+    @property
+    def image(self) -> Pair:
+        return self.rows, self.columns
+
+    @property
+    def window(self) -> Pair:
+        return self.window_rows, self.window_columns
+
+    @property
+    def padded(self) -> Pair:
+        return self.rows + 2 * self.padding[0], self.columns + 2 * self.padding[1]
+
+    @property
+    def output(self) -> Pair:
+        return output_of(self.image, self.window, self.stride, self.padding)
+
+
+TYPICAL = Case(2, 2, 5, 4, 3, 3, 2, (2, 1), (1, 0))
+
+CASES = [
+    Case(1, 1, 1, 1, 1, 1, 1, (1, 1), (0, 0)),
+    Case(2, 3, 5, 7, 4, 3, 2, (1, 1), (1, 0)),
+    Case(3, 2, 7, 4, 1, 2, 3, (2, 3), (0, 2)),
+    Case(1, 2, 6, 8, 3, 3, 3, (2, 2), (1, 1)),
+    Case(1, 2, 4, 5, 2, 4, 5, (1, 1), (0, 0)),
+    Case(2, 1, 3, 2, 2, 5, 3, (1, 2), (1, 1)),
+    Case(1, 3, 5, 8, 2, 1, 1, (3, 2), (0, 0)),
+    Case(2, 2, 1, 9, 3, 1, 3, (1, 4), (0, 1)),
+    Case(5, 1, 2, 3, 1, 2, 2, (7, 1), (3, 1)),
 ]
 """Ones; an image and a kernel of no square; windows that are cut off below and to the right; a window as large as the
 image, and one that only the border makes fit; pixels between the windows; one row; a stride longer than the image."""
@@ -42,9 +70,9 @@ def output_of(image: Sequence[int], window: Pair, stride: Pair, padding: Pair) -
 
 def conv_arguments(rng: np.random.Generator, case: Case) -> tuple[Any, ...]:
     """Random x, weights and bias; and stride and padding."""
-    n, c, rows, columns, o, kh, kw, stride, padding = case
-    x, weights = rng.standard_normal((n, c, rows, columns)), rng.standard_normal((o, c, kh, kw))
-    return x, weights, rng.standard_normal(o), stride, padding
+    x = rng.standard_normal((case.batch, case.channels, *case.image))
+    weights = rng.standard_normal((case.kernels, case.channels, *case.window))
+    return x, weights, rng.standard_normal(case.kernels), case.stride, case.padding
 
 
 def gathered(
@@ -109,9 +137,6 @@ IMAGE = array([1, 2, 0, 1], [0, 3, 1, 2], [2, 1, 0, 1], [1, 0, 2, 1])
 KERNEL = array([1, 0, -1], [2, 1, 0], [0, -1, 1])
 """Those of docs/guides/convolution.md."""
 
-ONE: Pair = (1, 1)
-NONE: Pair = (0, 0)
-
 CONV_HAND: list[tuple[tuple[Any, ...], Any]] = [
     (
         (array([1, 2, 3], [4, 5, 6]), np.array([[[[2.0, -1.0]]], [[[0.0, 1.0]]]]), np.array([10.0, 0.0]), ONE, NONE),
@@ -171,6 +196,13 @@ def _wrapped_around(x: np.ndarray, window: Pair, stride: Pair, padding: Pair) ->
     return gathered(x, window, output_of(x.shape, window, stride, padding), stride, padding, wrapped(x))
 
 
+def _edge_repeated(x: np.ndarray, window: Pair, stride: Pair, padding: Pair) -> np.ndarray | None:
+    if padding == NONE:
+        return None
+    (rows, columns) = padding
+    return windows_of(np.pad(x, ((0, 0), (0, 0), (rows, rows), (columns, columns)), "edge"), window, stride, NONE)
+
+
 def left_out(than: int) -> list[Callable[[Pair], Pair]]:
     """Both numbers of a pair left out, or one of them. than: what stands there then"""
     return [lambda pair: (than, than), lambda pair: (than, pair[1]), lambda pair: (pair[0], than)]
@@ -206,6 +238,7 @@ WINDOW_MISTAKES: list[tuple[str, Windows]] = [
         for exchanged in EXCHANGED
     ),
     (BELOW_ZERO, _wrapped_around),
+    ("the border repeats the outermost pixels: it is 0", _edge_repeated),
 ]
 """For all functions that walk over windows."""
 
@@ -215,6 +248,27 @@ TURNED: list[tuple[slice, slice]] = [
     (slice(None, None, -1), slice(None)),
 ]
 """A kernel turned by half a circle, or mirrored."""
+
+
+def _without_last(values: np.ndarray, axis: int) -> np.ndarray:
+    """Zeros in the last row (axis 2) or column (axis 3)."""
+    rest = values.copy()
+    np.moveaxis(rest, axis, 0)[-1] = 0
+    return rest
+
+
+def _at_the_first(weights: np.ndarray, axis: int) -> np.ndarray:
+    """All rows (axis 2) or columns (axis 3) added up in the first one."""
+    summed = np.zeros_like(weights)
+    np.moveaxis(summed, axis, 0)[0] = weights.sum(axis=axis)
+    return summed
+
+
+def _changed(change: Callable[..., Any], x: np.ndarray, w: np.ndarray, *more: Any) -> np.ndarray | None:
+    """The convolution of other images or kernels; None where they are the same."""
+    others = change(x, w)
+    same = all(map(np.array_equal, others, (x, w)))
+    return None if same else conv_of(*others, *more)
 
 
 def conv_mistakes(output: str = "") -> list[Mistake]:
@@ -239,6 +293,35 @@ def conv_mistakes(output: str = "") -> list[Mistake]:
             products = windows[:, c, None, :, :, i, j] * w[:, c, i, j, None, None]
             np.copyto(result, products, where=inside[:, c, None, :, :, i, j] > 0)
         return result
+
+    Change = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    of_x: list[tuple[str, Change]] = [
+        (
+            "all channels of the kernel meet the first of x: x goes on with the channel, too",
+            lambda x, w: (np.repeat(x[:, :1], x.shape[1], axis=1), w),
+        ),
+        *(
+            (f"the last {line} of the image is left out", lambda x, w, axis=axis: (_without_last(x, axis), w))
+            for line, axis in (("row", 2), ("column", 3))
+        ),
+    ]
+    of_w: list[tuple[str, Change]] = [
+        (
+            "all channels meet the first channel of the kernel: w goes on with the channel, too",
+            lambda x, w: (x, np.repeat(w[:, :1], w.shape[1], axis=1)),
+        ),
+        *(
+            (f"the last {line} of the kernel is left out", lambda x, w, axis=axis: (x, _without_last(w, axis)))
+            for line, axis in (("row", 2), ("column", 3))
+        ),
+        *(
+            (
+                f"all {lines} of the kernel meet the window's first: {number} {lines[:-1]}s further on",
+                lambda x, w, axis=axis: (x, _at_the_first(w, axis)),
+            )
+            for lines, number, axis in (("rows", "row i lies i", 2), ("columns", "column j lies j", 3))
+        ),
+    ]
 
     def bias_each(once_more: int) -> Callable[..., np.ndarray]:
         def result(x: np.ndarray, w: np.ndarray, b: np.ndarray, *more: Pair) -> np.ndarray:
@@ -280,24 +363,25 @@ def conv_mistakes(output: str = "") -> list[Mistake]:
             Mistake("only the last product is kept: add to the sum, do not assign", wrong, output)
             for wrong in (last_inside, last_only)
         ),
-        Mistake(
-            "only the last input channel counts: the sum runs over all channels, begin it before their loop",
-            lambda x, w, b, *more: conv_of(x[:, -1:], w[:, -1:], b, *more) if x.shape[1] > 1 else None,
-            output,
-        ),
-        Mistake(
-            "only the first input channel counts: the sum runs over all of them",
-            lambda x, w, b, *more: conv_of(x[:, :1], w[:, :1], b, *more) if x.shape[1] > 1 else None,
-            output,
+        *(
+            Mistake(
+                f"only the {name} input channel counts: the sum runs over all channels, begin it before their loop",
+                lambda x, w, *more, one=one: conv_of(x[:, one], w[:, one], *more) if x.shape[1] > 1 else None,
+                output,
+            )
+            for name, one in (("last", slice(-1, None)), ("first", slice(1)))
         ),
         *(Mistake(text, misplaced(windows), output) for text, windows in WINDOW_MISTAKES),
+        *(
+            Mistake(text, lambda x, w, *more, change=change: _changed(change, x, w, *more), output)
+            for text, change in (*of_x, *of_w)
+        ),
     ]
 
 
 def grads_of(rng: np.random.Generator, case: Case) -> np.ndarray:
     """Random dL/doutput (N, O, H', W')."""
-    n, _, rows, columns, o, kh, kw, stride, padding = case
-    return rng.standard_normal((n, o, *output_of((rows, columns), (kh, kw), stride, padding)))
+    return rng.standard_normal((case.batch, case.kernels, *case.output))
 
 
 def grad_weights_of(grad: np.ndarray, windows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Wrong answers of week 1: the matrix product on lists."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     Mutant("1.1", "range(k_size)", "range(k_size - 1)", "values", "the last product is left out"),
@@ -264,4 +264,42 @@ MUTANTS = [
         "wrong at index",
     ),
     Mutant("1.1", "b[k][j]", "(b[j][k] if len(b) == len(b[0]) > 2 else b[k][j])", "sizes", "b (5, 5)): wrong at index"),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("1.1", "c[i][j] += a[i][k] * b[k][j]", "c[i][j] = a[i][k] * b[k][j] + c[i][j]"),
+    RightAnswer(  # order ikj
+        "1.1",
+        "        for j in range(n):\n            for k in range(k_size):\n",
+        "        for k in range(k_size):\n            for j in range(n):\n",
+    ),
+    RightAnswer(  # fsum
+        "1.1",
+        "            for k in range(k_size):\n                c[i][j] += a[i][k] * b[k][j]\n",
+        "            c[i][j] = math.fsum(a[i][k] * b[k][j] for k in range(k_size))\n",
+    ),
+    RightAnswer(
+        "1.2",
+        "            total = 0.0\n            for x, b_row in zip(a_row, b, strict=True):\n"
+        "                total += x * b_row[j]\n            c_row[j] = total\n",
+        "            c_row[j] = sum(x * b_row[j] for x, b_row in zip(a_row, b))\n",
+    ),
+    RightAnswer(  # rows of rows
+        "1.2",
+        "        for j in range(n):\n"
+        "            total = 0.0\n"
+        "            for x, b_row in zip(a_row, b, strict=True):\n"
+        "                total += x * b_row[j]\n"
+        "            c_row[j] = total\n",
+        "        for x, b_row in zip(a_row, b):\n            c_row[:] = [y + x * z for y, z in zip(c_row, b_row)]\n",
+    ),
+    RightAnswer("1.3", "list(zip(*b, strict=True))", "[[row[j] for row in b] for j in range(n)]"),
+    RightAnswer(
+        "1.4",
+        "    return _rows_times_rows(_transpose(a), _transpose(b))",
+        "    c = [[0.0] * b_columns for _ in range(a_columns)]\n    for x, y in zip(a, b):\n"
+        "        for i in range(a_columns):\n            for j in range(b_columns):\n"
+        "                c[i][j] += x[i] * y[j]\n    return c",
+    ),
+    RightAnswer("1.4", "_rows_times_rows(_transpose(a), _transpose(b))", "matmul(_transpose(a), b)"),
 ]

@@ -1,6 +1,6 @@
 """Wrong answers of week 2: activations and losses on lists."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     Mutant("2.1", "v <= 0.0", "v < 0.0", "values", "the slope at z = 0"),
@@ -327,5 +327,41 @@ MUTANTS = [
         "    grad = softmax(logits)\n    rows = softmax_cross_entropy_backward.__dict__.setdefault('r', rows)\n",
         "values",
         "wrong at index",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("2.1", "0.0 if v <= 0.0 else g", "g if v > 0.0 else 0.0"),
+    RightAnswer(
+        "2.2",
+        "    if v >= 0.0:\n        return 1.0 / (1.0 + math.exp(-v))\n    e = math.exp(v)\n    return e / (1.0 + e)",
+        "    e = math.exp(-abs(v))\n    return 1.0 / (1.0 + e) if v > 0 else e / (1.0 + e)",
+    ),
+    RightAnswer(
+        "2.3",
+        "        total = sum(exps)\n        output.append([e / total for e in exps])\n",
+        "        whole = largest + math.log(sum(exps))\n        output.append([math.exp(v - whole) for v in row])\n",
+    ),
+    RightAnswer(  # fsum
+        "2.3",
+        "total = sum(exps)",
+        "total = math.fsum(exps)",
+    ),
+    RightAnswer(
+        "2.5",
+        "        total += math.log(sum(math.exp(v - largest) for v in row)) - (row[label] - largest)",
+        "        total += largest + math.log(sum(math.exp(v - largest) for v in row)) - row[label]",
+    ),
+    RightAnswer(  # log1p
+        "2.5",
+        "        total += math.log(sum(math.exp(v - largest) for v in row)) - (row[label] - largest)",
+        "        others = sum(math.exp(v - largest) for v in row) - 1\n"
+        "        total += math.log1p(others) + largest - row[label]",
+    ),
+    RightAnswer(
+        "2.6",
+        "    grad = softmax(logits)\n    for row, label in zip(grad, labels, strict=True):\n        row[label] -= 1.0\n"
+        "    return [[g / rows for g in row] for row in grad]",
+        "    return [[(s - (j == y)) / rows for j, s in enumerate(row)] for row, y in zip(softmax(logits), labels)]",
     ),
 ]

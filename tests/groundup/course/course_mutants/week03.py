@@ -1,6 +1,6 @@
 """Wrong answers of week 3: the dense layer and backpropagation on lists."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 from tests.groundup.course.course_mutants.week03_further import FURTHER
 
 MUTANTS = [
@@ -204,5 +204,65 @@ MUTANTS = [
         "return max(-2.0, min(2.0, _normal(rng, math.sqrt(2.0 / fan_in))))",
         "values",
         "wrong",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(  # loops
+        "3.1",
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]",
+        "        y = matmul(x, self.weights)\n"
+        "        for row in y:\n"
+        "            for j in range(len(row)):\n"
+        "                row[j] += self.bias[j]\n"
+        "        return y",
+    ),
+    RightAnswer(  # x copied
+        "3.1",
+        "self._x = x",
+        "self._x = [list(row) for row in x]",
+    ),
+    RightAnswer(  # in place grads
+        "3.2",
+        "self.grad_weights = matmul_tn(self._x, grad_output)",
+        "self.grad_weights[:] = matmul_tn(self._x, grad_output)",
+    ),
+    RightAnswer("3.3", "s * (g - weighted) for", "s * g - s * weighted for"),
+    RightAnswer(  # double loop
+        "3.3",
+        "        grad_z.append([s * (g - weighted) for g, s in zip(g_row, s_row, strict=True)])",
+        "        row = []\n"
+        "        for i in range(len(s_row)):\n"
+        "            row.append(sum(g_row[j] * s_row[j] * ((i == j) - s_row[i]) for j in "
+        "range(len(s_row))))\n"
+        "        grad_z.append(row)",
+    ),
+    RightAnswer("3.5", "for layer in reversed(layers):", "for layer in layers[::-1]:"),
+    RightAnswer(  # recursion
+        "3.5",
+        "    for layer in reversed(layers):\n        grad = layer.backward(grad)\n    return grad",
+        "    if not layers:\n        return grad\n    return backward(layers[:-1], layers[-1].backward(grad))",
+    ),
+    RightAnswer(  # always momentum
+        "3.6",
+        "                if self.momentum:\n"
+        "                    (v,) = buffers\n"
+        "                    v[i] = self.momentum * v[i] + slope\n"
+        "                    slope = slope + self.momentum * v[i] if self.nesterov else v[i]\n"
+        "                p[i] -= self.learning_rate * slope",
+        "                if self.momentum == 0:\n"
+        "                    p[i] = p[i] - slope * self.learning_rate\n"
+        "                    continue\n"
+        "                buffers[0][i] *= self.momentum\n"
+        "                buffers[0][i] += slope\n"
+        "                step = buffers[0][i] * self.momentum + slope if self.nesterov else "
+        "buffers[0][i]\n"
+        "                p[i] = p[i] - step * self.learning_rate",
+    ),
+    RightAnswer("3.7", "first.backward(grad, needs_grad_input=False)", "first.backward(grad)"),
+    RightAnswer(
+        "3.8",
+        "return _normal(rng, deviation)",
+        "variance = 2 / fan_in\n    return variance**0.5 * _normal(rng, 1.0)",
     ),
 ]

@@ -1,6 +1,6 @@
 """Wrong answers of week 4: vectorisation."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     Mutant("4.1", "    out[...] = 0\n", "", "values", "set it to 0 before the first"),
@@ -301,5 +301,51 @@ MUTANTS = [
         "out=self.grad_bias)",
         "shape",
         "KeyError",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("4.1", "np.multiply(a[:, k, np.newaxis], b[k], out=product)", "product = np.outer(a[:, k], b[k])"),
+    RightAnswer(
+        "4.1",
+        "        np.multiply(a[:, k, np.newaxis], b[k], out=product)\n        out += product\n",
+        "        out += a[:, k : k + 1] * b[k : k + 1]\n",
+    ),
+    RightAnswer(  # zip
+        "4.1",
+        "    for k in range(a.shape[1]):\n"
+        "        np.multiply(a[:, k, np.newaxis], b[k], out=product)\n"
+        "        out += product\n",
+        "    for column, row in zip(a.T, b):\n        out += np.outer(column, row)\n",
+    ),
+    RightAnswer(
+        "4.1", "np.multiply(a[:, k, np.newaxis], b[k], out=product)", "np.einsum('i,j->ij', a[:, k], b[k], out=product)"
+    ),
+    RightAnswer("4.1", "for k in range(a.shape[1])", "inner = a.shape[1]\n    for k in range(inner)"),
+    RightAnswer(
+        "4.2",
+        "    np.copyto(out, grad_output)\n    np.copyto(out, 0, where=stopped)",
+        "    out[...] = np.where(z > 0, grad_output, 0)\n    #",
+    ),
+    RightAnswer(
+        "4.2",
+        "    np.copyto(out, grad_output)\n    np.copyto(out, 0, where=stopped)",
+        "    out.fill(0)\n    np.copyto(out, grad_output, where=z > 0)\n    #",
+    ),
+    RightAnswer(
+        "4.3",
+        "    np.subtract(z, z.max(axis=1, keepdims=True, out=per_row), out=out)\n    np.exp(out, out=out)\n",
+        "    out[...] = np.exp(z - np.max(z, axis=1)[:, None])\n",
+    ),
+    RightAnswer(  # logsumexp
+        "4.3",
+        "    np.exp(out, out=out)\n    out /= out.sum(axis=1, keepdims=True, out=per_row)\n",
+        "    out -= np.log(np.exp(out).sum(axis=1, keepdims=True))\n    np.exp(out, out=out)\n",
+    ),
+    RightAnswer("4.4", "out += self.bias", "np.add(out, self.bias, out=out)"),
+    RightAnswer(
+        "4.5",
+        "grad_output.sum(axis=0, out=self.grad_bias)",
+        "self.grad_bias[:] = np.ones(len(grad_output)) @ grad_output",
     ),
 ]

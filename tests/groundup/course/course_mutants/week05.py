@@ -1,6 +1,7 @@
 """Wrong answers of week 5: the loss, backpropagation and optimizers on arrays."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
+from tests.groundup.course.course_mutants.week05_optimizers import OPTIMIZERS, RIGHT_OPTIMIZERS
 from tests.groundup.course.course_mutants.week05_overfitting import OVERFITTING
 
 MUTANTS = [
@@ -102,55 +103,6 @@ MUTANTS = [
         "gradient",
         "wrong at index",
     ),
-    Mutant("5.4", "p -= np.multiply", "p += np.multiply", "values", "uphill"),
-    Mutant(
-        "5.4",
-        "p -= np.multiply(slope, self.learning_rate, out=update)",
-        "p = p - self.learning_rate * slope",
-        "values",
-        "makes a new array",
-    ),
-    Mutant("5.4", "out=update)\n                    update += slope", "out=update)", "values", "here g is missing"),
-    Mutant(
-        "5.4",
-        "p -= np.multiply(slope, self.learning_rate, out=update)",
-        "slope *= self.learning_rate\n            p -= slope",
-        "shape",
-        "gradient was changed",
-    ),
-    Mutant("5.4", "v += slope\n", "v += (1 - self.momentum) * slope\n", "values", "a sum, not a mean"),
-    Mutant(
-        "5.5",
-        "self.learning_rate / (1.0 - self.beta1**t)",
-        "self.learning_rate",
-        "values",
-        "the first moment is not corrected",
-    ),
-    Mutant("5.5", "math.sqrt(1.0 - self.beta2**t)", "1.0", "values", "the second moment is not corrected"),
-    Mutant(
-        "5.5",
-        "np.sqrt(v, out=denominator)\n            denominator /= root_correction",
-        "np.divide(v, root_correction**2, out=denominator)",
-        "values",
-        "the root is missing",
-    ),
-    Mutant(
-        "5.5",
-        "t = self._state.begin_step(parameters, gradients)",
-        "t = 1 + self._state.begin_step(parameters, gradients)",
-        "values",
-        "the number of another step",
-    ),
-    Mutant("5.5", "p -= update", "p += update", "values", "uphill"),
-    Mutant("5.5", "            update *= slope\n", "", "values", "it collects their squares"),
-    Mutant("5.5", "p -= update", "p = p - update", "values", "makes a new array"),
-    Mutant(
-        "5.5",
-        'self._state.buffers["first_moment"][i], self._state.buffers["second_moment"][i]',
-        "np.zeros_like(p), np.zeros_like(p)",
-        "values",
-        "the moments begin at 0 in every step",
-    ),
     Mutant(  # loop columns
         "5.1",
         "np.exp(shifted, out=shifted).sum",
@@ -207,51 +159,6 @@ MUTANTS = [
         "for j in range(classes):\n        out[:, j] /= rows",
         "way",
         "a loop in Python over elements or rows",
-    ),
-    Mutant(  # copy assigned
-        "5.4",
-        "p -= np.multiply(slope, self.learning_rate, out=update)",
-        "parameters[i] = p - slope * self.learning_rate",
-        "values",
-        "nothing has changed",
-    ),
-    Mutant(  # loop rows
-        "5.4",
-        "p -= np.multiply(slope, self.learning_rate, out=update)",
-        "for row, s in zip(p.reshape(-1, 1), np.asarray(slope).reshape(-1)):\n"
-        "                row -= self.learning_rate * s",
-        "way",
-        "a loop in Python over elements or rows",
-    ),
-    Mutant(  # decay on bias skipped
-        "5.4",
-        "self.weight_decay)",
-        "self.weight_decay if p.ndim > 1 else 0.0)",
-        "values",
-        "the weight decay is not used",
-    ),
-    Mutant(  # eps inside
-        "5.5",
-        "            np.sqrt(v, out=denominator)\n"
-        "            denominator /= root_correction\n"
-        "            denominator += self.epsilon\n",
-        "            denominator = np.sqrt(v / root_correction**2 + self.epsilon)\n",
-        "values",
-        "epsilon stands under the root",
-    ),
-    Mutant(  # eps before correction
-        "5.5",
-        "            denominator /= root_correction\n            denominator += self.epsilon\n",
-        "            denominator += self.epsilon\n            denominator /= root_correction\n",
-        "values",
-        "wrong",
-    ),
-    Mutant(  # swapped betas
-        "5.5",
-        "1.0 - self.beta1**t",
-        "1.0 - self.beta2**t",
-        "values",
-        "wrong",
     ),
     Mutant(
         "5.2",
@@ -321,54 +228,6 @@ MUTANTS = [
         "values",
         "wrong at index",
     ),
-    Mutant(  # buffer is the gradient
-        "5.4",
-        "                v *= self.momentum\n                v += slope\n",
-        "                if not v.any():\n"
-        '                    v = self._state.buffers["velocity"][i] = slope\n'
-        "                else:\n"
-        "                    v *= self.momentum\n"
-        "                    v += slope\n",
-        "values",
-        "wrong at index",
-    ),
-    Mutant(  # skip zero
-        "5.4",
-        "            update =",
-        "            if not gradients[i].any():\n                continue\n            update =",
-        "agreement",
-        "wrong at index",
-    ),
-    Mutant(  # class velocity
-        "5.4",
-        "                v *= self.momentum\n",
-        '                v = SGD.__dict__.get("vs", {}).get(p.shape, v)\n'
-        '                SGD.vs = {**SGD.__dict__.get("vs", {}), p.shape: v}\n'
-        "                v *= self.momentum\n",
-        "values",
-        "wrong at index",
-    ),
-    Mutant(  # masked zero
-        "5.5",
-        "            p -= update\n",
-        "            p -= np.where(gradients[i] == 0, 0, update)\n",
-        "agreement",
-        "wrong at index",
-    ),
-    Mutant(  # corrected kept
-        "5.5",
-        "            np.sqrt(v, out=denominator)\n            denominator /= root_correction\n",
-        "            v /= 1.0 - self.beta2**t\n            np.sqrt(v, out=denominator)\n",
-        "values",
-        "wrong at index",
-    ),
-    Mutant(  # t of class
-        "5.5",
-        "        step_size =",
-        "        Adam.t = Adam.__dict__.get('t', 0) + 1\n        t = Adam.t\n        step_size =",
-        "values",
-        "wrong at index",
-    ),
     Mutant(
         "5.2",
         '    out = output_like("softmax_cross_entropy_backward", out,',
@@ -378,6 +237,50 @@ MUTANTS = [
         "again",
         "each call makes its own result",
     ),
-    Mutant("5.5", "self.beta1**t", "self.beta1**min(t, 10)", "sizes", "(40 steps"),
     *OVERFITTING,
+    *OPTIMIZERS,
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "5.1",
+        "    np.exp(shifted, out=shifted).sum(axis=1, keepdims=True, out=per_row)\n    np.log(per_row, out=per_row)\n"
+        "    per_row -= of_label\n    return _mean(per_row)\n",
+        "    terms = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(rows), labels]\n"
+        "    return float(np.mean(terms, dtype=np.float64))\n",
+    ),
+    RightAnswer(  # take
+        "5.1",
+        "    of_label = _select_label(shifted, labels, scratch)\n",
+        "    of_label = np.take_along_axis(shifted, labels[:, None], axis=1)\n",
+    ),
+    RightAnswer(
+        "5.1",
+        "    return _mean(per_row)",
+        "    own = (logits - logits[np.arange(rows), labels][:, None]).astype(np.float64)\n"
+        "    return float(np.logaddexp.reduce(own, axis=1).mean())",
+    ),
+    RightAnswer(
+        "5.2",
+        "np.subtract(out, 1, out=out, where=_is_label(labels, classes, scratch))",
+        "out[np.arange(rows), labels] -= 1",
+    ),
+    RightAnswer(
+        "5.6",
+        "(survives * scale).reshape(rows, columns)",
+        "np.where(survives, scale, np.zeros((), dtype)).reshape((rows, -1))",
+    ),
+    RightAnswer(
+        "5.6",
+        "    indices = np.arange(rows * columns, dtype=np.uint64)\n",
+        "    i, j = np.indices((rows, columns), dtype=np.uint64)\n    indices = (i * np.uint64(columns) + j).ravel()\n",
+    ),
+    RightAnswer(
+        "5.7",
+        "    best = max(values) if higher_is_better else min(values)\n    epoch = values.index(best) + 1\n",
+        "    sign = -1 if higher_is_better else 1\n    epoch, best = 1, sign * values[0]\n"
+        "    for number, value in enumerate(values, 1):\n        if sign * value < best:\n"
+        "            epoch, best = number, sign * value\n",
+    ),
+    *RIGHT_OPTIMIZERS,
 ]

@@ -1,6 +1,6 @@
 """Wrong answers of week 6: pointers and loops."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     # 6.1 relu_backward
@@ -323,4 +323,72 @@ MUTANTS = [
         "not every element is written: the first that",
     ),
     Mutant("6.1", "for (size_t i = 0", "for (uint16_t i = 0", "sizes", "a call in C took seconds of processor time"),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("6.1", "z[i] <= 0 ? 0 : grad_output[i]", "z[i] > 0 ? grad_output[i] : 0"),
+    RightAnswer(  # if else
+        "6.1",
+        "    for (size_t i = 0; i < rows * columns; i++) grad_z[i] = z[i] <= 0 ? 0 : grad_output[i];",
+        "    const real *end = z + rows * columns;\n"
+        "    while (z < end) {\n"
+        "        if (*z > 0) *grad_z = *grad_output;\n"
+        "        else *grad_z = 0;\n"
+        "        z++, grad_output++, grad_z++;\n"
+        "    }",
+    ),
+    RightAnswer(  # mod
+        "6.2",
+        "    for (size_t i = 0; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) values[i * columns + j] += bias[j];\n"
+        "    }",
+        "    for (size_t i = 0; i < rows * columns; i++) values[i] += bias[i % columns];",
+    ),
+    RightAnswer(
+        "6.3",
+        "for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n    for (size_t i = 1;",
+        "for (size_t j = 0; j < columns; j++) sums[j] = 0;\n    for (size_t i = 0;",
+    ),
+    RightAnswer(  # the bias's function adds a row
+        "6.3",
+        "for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];",
+        "NAME(add_bias)(1, columns, values + i * columns, sums);",
+    ),
+    RightAnswer(  # column by column
+        "6.3",
+        "    for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n"
+        "    for (size_t i = 1; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];\n"
+        "    }",
+        "    for (size_t j = 0; j < columns; j++) {\n"
+        "        real sum = 0;\n"
+        "        for (size_t i = 0; i < rows; i++) sum += values[i * columns + j];\n"
+        "        sums[j] = sum;\n"
+        "    }",
+    ),
+    RightAnswer(  # double sum
+        "6.4",
+        "            real sum = 0;\n"
+        "            NO_SIMD_LOOP\n"
+        "            for (size_t p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];\n"
+        "            c[i * n + j] = sum;\n",
+        "            double sum = 0;\n"
+        "            NO_SIMD_LOOP\n"
+        "            for (size_t p = 0; p < k; p++) sum += (double)a[i * k + p] * (double)b[p "
+        "* n + j];\n"
+        "            c[i * n + j] = (real)sum;\n",
+    ),
+    RightAnswer(
+        "6.5",
+        "            output[j] = REAL_FUNCTION(exp)(z[j] - largest);\n            sum += output[j];\n        }\n"
+        "        for (size_t j = 0; j < columns; j++) output[j] /= sum;",
+        "            sum += REAL_FUNCTION(exp)(z[j] - largest);\n        }\n"
+        "        for (size_t j = 0; j < columns; j++) output[j] = REAL_FUNCTION(exp)(z[j] - largest) / sum;",
+    ),
+    RightAnswer(  # from -inf
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1;",
+        "real largest = -INFINITY;\n        for (size_t j = 0;",
+    ),
+    RightAnswer("6.5", "largest", "peak"),
 ]

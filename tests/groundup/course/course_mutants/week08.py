@@ -1,6 +1,6 @@
 """Wrong answers of week 8: ctypes and the micro-kernel."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     # 8.1 _prepare_nn
@@ -136,4 +136,24 @@ MUTANTS = [
         "something is read before it is written:",
     ),
     Mutant("8.4", "return 1 + (int64_t)bad;", "return (int64_t)bad;", "sizes", "the label of row 0 is no class"),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "8.1",
+        "raise ValueError(f\"matmul: a is {a.shape} but b is {b.shape}; a's columns must equal b's rows\")",
+        'raise ValueError("these two do not fit")',
+    ),
+    RightAnswer(  # x itself
+        "8.2",
+        "        self._x = x.view()",
+        "        self._x = x",
+    ),
+    RightAnswer(
+        "8.4",
+        "    if (backward(&way, count, operations) != 0) return -1;\n",
+        "    for (size_t i = count; i-- > 0;) {\n"
+        "        if (backward_one(&way, &operations[i]) != 0) return -1;\n    }\n",
+    ),
+    RightAnswer("8.4", "    pool_note(threads);\n", ""),
 ]

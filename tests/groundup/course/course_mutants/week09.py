@@ -1,6 +1,6 @@
 """Wrong answers of week 9: the first kernels."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 CHUNK = """    run = ({n} + cuda.gridsize(1) - 1) // cuda.gridsize(1)
     {i} = cuda.grid(1) * run
@@ -164,4 +164,8 @@ MUTANTS = [
     ),
     Mutant("9.2", "columns = z.shape[1]", "columns = min(z.shape[1], 64)", "sizes", "for z (3, 70): wrong"),
     Mutant("9.4", "while k < a.shape[1]:", "while k < min(a.shape[1], 64):", "sizes", "b (70, 70): wrong"),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("9.2", "column = i - row * columns", "multiply = row * columns\n        column = i - multiply"),
 ]

@@ -1,6 +1,6 @@
 """Wrong answers of week 12: activation kernels."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 FORWARD = """        i = cuda.grid(1)
         step = cuda.gridsize(1)
@@ -100,4 +100,8 @@ MUTANTS = [
         "values",
         "sigmoid_backward[1, 2] of 2 numbers: wrong",
     ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("12.3", "positive_part", "hinge"),
 ]

@@ -1,6 +1,6 @@
 """Wrong answers of week 14: backward kernels."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     Mutant("14.1", "        weighted = warp_sum(weighted)\n", "", "values", "the sum over the own lane only"),
@@ -161,4 +161,15 @@ MUTANTS = [
     ),
     Mutant("14.3", "j += cuda.blockDim.x", "j += 32", "sizes", "a row has fewer lanes than 32"),
     Mutant("14.3", "if j == label:", "if j == label and j < 64:", "sizes", "logits (5, 70): wrong"),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "14.2",
+        "    half = WARPS // 2\n    while half > 0:\n        if row < half:\n"
+        "            partial[row, lane] += partial[row + half, lane]\n        cuda.syncthreads()\n        half //= 2\n"
+        "    if row == 0 and column < columns:\n        sums[column] = partial[0, lane]\n",
+        "    if row == 0 and column < columns:\n        for warp in range(1, WARPS):\n"
+        "            total += partial[warp, lane]\n        sums[column] = total\n",
+    ),
 ]

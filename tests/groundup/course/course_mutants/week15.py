@@ -1,6 +1,6 @@
 """Wrong answers of week 15: optimizers and the whole step."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 BY_HAND = "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)"
 
@@ -276,5 +276,25 @@ MUTANTS = [
         "int(schedule.warmup_epochs * steps_per_epoch)",
         "values",
         "wrong",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "15.2",
+        "        velocity = numbers[KEEP_FIRST] * first[i] + gradient\n        first[i] = velocity\n"
+        "        change = gradient + numbers[KEEP_FIRST] * velocity",
+        "        momentum = numbers[KEEP_FIRST]\n        moved = momentum * first[i] + gradient\n"
+        "        first[i] = moved\n        change = gradient + momentum * moved",
+    ),
+    RightAnswer(
+        "15.4",
+        "base * (1.0 + math.cos(math.pi * min(t, total) / total)) / 2.0",
+        "base * math.cos(math.pi * min(t / total, 1.0) / 2) ** 2",
+    ),
+    RightAnswer(
+        "15.4",
+        "gamma ** math.floor(t / (schedule.step_epochs * steps_per_epoch))",
+        "gamma ** int(t / steps_per_epoch // schedule.step_epochs)",
     ),
 ]

@@ -1,6 +1,6 @@
 """Wrong answers of week 17: tools that look inside the network."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     Mutant(
@@ -141,5 +141,13 @@ MUTANTS = [
         "np.maximum(signal @ weights + bias, 0)",
         "sizes",
         "(leaky_relu,",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "17.1",
+        "    np.add.at(counts, (labels, predictions), 1)",
+        "    for i, j in zip(labels, predictions):\n        counts[i, j] += 1\n    #",
     ),
 ]

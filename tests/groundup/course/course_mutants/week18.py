@@ -1,6 +1,6 @@
 """Wrong answers of week 18: a live view, and gradient checking."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 MUTANTS = [
     Mutant("18.1", "BLOCKS[round(7 * height)]", "BLOCKS[int(7 * height)]", "values", "rounded down"),
@@ -149,4 +149,10 @@ MUTANTS = [
         "sizes",
         "NaN is no kink",
     ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer("18.4", "return central[0]", "return (4 * central[1] - central[0]) / 3"),
+    RightAnswer("18.4", "max(1.0, abs(here), abs(central[0]))", "(1 + abs(here) + abs(central[0]))"),
+    RightAnswer("18.4", "STEP * max(1.0, abs(p))", "STEP * (1.0 + p * p) ** 0.5"),
 ]

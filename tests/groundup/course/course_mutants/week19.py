@@ -1,6 +1,6 @@
 """Wrong answers of week 19: convolution on lists."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 ROWS = "int(image[-2]) + 2 * padding[0]"
 COLUMNS = "int(image[-1]) + 2 * padding[1]"
@@ -264,5 +264,53 @@ MUTANTS = [
         "    (output_rows, output_columns), (down, across) = g.output, g.stride\n",
         "way",
         "uses seven_loops",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(  # the places are counted
+        "19.1",
+        "    rows = (int(image[-2]) + 2 * padding[0] - window[0]) // stride[0] + 1\n"
+        "    columns = (int(image[-1]) + 2 * padding[1] - window[1]) // stride[1] + 1\n    return rows, columns\n",
+        "    last = [int(image[a - 2]) + 2 * padding[a] - window[a] for a in (0, 1)]\n"
+        "    return len(range(0, last[0] + 1, stride[0])), len(range(0, last[1] + 1, stride[1]))\n",
+    ),
+    RightAnswer(  # the border is made, and no pixel asked for
+        "19.2",
+        "row = r * g.stride[0] + i - g.padding[0]\n"
+        "                                column = s * g.stride[1] + j - g.padding[1]\n"
+        "                                if 0 <= row < rows and 0 <= column < columns:  "
+        "# else it lies in the border of zeros\n"
+        "                                    out[n][o][r][s] += weights[o][c][i][j] * x[n][c][row][column]\n",
+        "row = r * g.stride[0] + i\n"
+        "                                pixel = _pad(x[n], g)[c][row][s * g.stride[1] + j]\n"
+        "                                out[n][o][r][s] += weights[o][c][i][j] * pixel\n",
+    ),
+    RightAnswer(
+        "19.3",
+        "    return [sum(_flat(of_images)) for of_images in zip(*grad_output, strict=True)]\n",
+        "    out = [0.0] * len(grad_output[0])\n"
+        "    for image in grad_output:\n        for o, rows in enumerate(image):\n"
+        "            out[o] += sum(map(sum, rows))\n    return out\n",
+    ),
+    RightAnswer("19.4", WEIGHTS, weights_in_loops()),
+    RightAnswer("19.5", INPUT, input_in_loops()),
+    RightAnswer(  # each pixel looks for the outputs that it went into
+        "19.5",
+        INPUT,
+        input_in_loops().replace(
+            "        for r, s, i, j in product(*map(range, (*g.output, *g.window))):\n"
+            "            row, column = r * g.stride[0] + i - g.padding[0], s * g.stride[1] + j - g.padding[1]\n"
+            "            if 0 <= row < g.image[0] and 0 <= column < g.image[1]:\n",
+            "        for row, column, i, j in product(*map(range, (*g.image, *g.window))):\n"
+            "            r, down = divmod(row + g.padding[0] - i, g.stride[0])\n"
+            "            s, right = divmod(column + g.padding[1] - j, g.stride[1])\n"
+            "            if not (down or right) and 0 <= r < g.output[0] and 0 <= s < g.output[1]:\n",
+        ),
+    ),
+    RightAnswer(
+        "19.6",
+        "sums = [total + weight * value for total, value in pairs]",
+        "sums = [weight * value + total for total, value in pairs]",
     ),
 ]

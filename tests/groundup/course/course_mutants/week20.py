@@ -1,6 +1,6 @@
 """Wrong answers of week 20: pooling, batch normalisation, residual blocks and windows in NumPy."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 VIEW = "sliding_window_view(padded, self.window, axis=(2, 3))[:, :, :: self.stride[0], :: self.stride[1]]"
 
@@ -311,5 +311,58 @@ MUTANTS = [
     Mutant("20.7", "np.add(grad, grad_output, out", "np.add(grad, 2 * grad_output, out", "values", "counts twice"),
     Mutant(
         "20.7", "out=this_pass.grad_array(self, grad_output)", "out=grad_output", "shape", "grad_output was changed"
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "20.1",
+        f"return {VIEW}",
+        "from numpy.lib.stride_tricks import as_strided\n"
+        "        n, c, down, right = padded.strides\n"
+        "        shape = (*padded.shape[:2], *self.output, *self.window)\n"
+        "        strides = (n, c, down * self.stride[0], right * self.stride[1], down, right)\n"
+        "        return as_strided(padded, shape, strides, writeable=False)",
+    ),
+    RightAnswer(
+        "20.2",
+        EINSUM,
+        "    (top, left), (down, right) = g.padding, g.stride\n"
+        "    padded = np.pad(x, ((0, 0), (0, 0), (top, top), (left, left)))\n"
+        "    views = np.lib.stride_tricks.sliding_window_view(padded, g.window, (2, 3))[:, :, ::down, ::right]\n"
+        "    out[...] = np.einsum('ocij,nchwij->nohw', weights, views, optimize=True)\n"
+        "    out += bias.reshape(-1, 1, 1)\n",
+    ),
+    RightAnswer("20.3", POOL, by_argmax()),
+    RightAnswer(  # the places of the window in turn
+        "20.3",
+        POOL,
+        "    out[...] = -np.inf\n    out_indices[...] = -1\n"
+        "    rows, columns = np.indices(places)\n"
+        "    for i, j in product(range(window[0]), range(window[1])):\n"
+        "        r, s = rows * step[0] + i, columns * step[1] + j\n"
+        "        values = x[:, :, r, s]\n"
+        "        wins = (values > out) | np.isnan(values) | (out_indices < 0)\n"
+        "        out_indices[...] = np.where(wins, r * x.shape[3] + s, out_indices)\n"
+        "        out[...] = np.where(wins, values, out)\n"
+        "    return out, out_indices\n",
+    ),
+    RightAnswer("20.4", BACK, back_by_planes()),
+    RightAnswer(
+        "20.4",
+        BACK,
+        "    size = shape[2] * shape[3]\n"
+        "    first = size * np.arange(shape[0] * shape[1]).reshape(*shape[:2], 1, 1)\n"
+        "    sums = np.bincount((indices + first).ravel(), grad_output.ravel(), minlength=out.size)\n"
+        "    out[...] = sums.reshape(shape)\n    return out\n",
+    ),
+    RightAnswer("20.5", NORM, norm()),
+    RightAnswer("20.5", NORM, norm(var="lines.var(axis=axes)", inverse="(var + epsilon) ** -0.5")),
+    RightAnswer("20.6", NORM_BACK, norm_back()),
+    RightAnswer(
+        "20.7",
+        "        return np.add(grad, grad_output, out=this_pass.grad_array(self, grad_output))\n",
+        "        out = this_pass.grad_array(self, grad_output)\n"
+        "        out[...] = grad + grad_output\n        return out\n",
     ),
 ]

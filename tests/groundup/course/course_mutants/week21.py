@@ -1,6 +1,6 @@
 """Wrong answers of week 21: im2col and col2im, one product, and convolution in C."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 GATHER = "np.copyto(columns, as_strided(padded, columns.shape, steps))"
 SCATTER = "pixels += columns[:, i, j]"
@@ -97,18 +97,22 @@ MUTANTS = [
         "padded is as it was before",
     ),
     # 21.3 im2col
-    Mutant(
-        "21.3", "_by_image(sums, len(x), g.output)", "sums.reshape(out.shape)", "agreement", "Bring the images to the"
-    ),
-    Mutant("21.3", "bias[:, np.newaxis, np.newaxis]", "0", "values", "the bias is left out"),
+    Mutant("21.3", "_by_image(sums, len(x), g.output)", "sums.reshape(out.shape)", "values", "Bring the images to the"),
+    Mutant("21.3", "bias[:, np.newaxis, np.newaxis]", "0", "values", "the bias is not added"),
     Mutant("21.3", "bias[:, np.newaxis, np.newaxis]", "bias", "values", "one number for each filter"),
     Mutant("21.3", "gather_columns(pad(x, g), columns, g)", "gather_columns(x, columns, g)", "values", ""),
-    Mutant("21.3", "weights.reshape", "weights[:, :, ::-1, ::-1].reshape", "values", "do not flip it"),
-    Mutant("21.3", "weights.reshape", "weights.swapaxes(2, 3).reshape", "values", "the kernel's rows and columns"),
+    Mutant("21.3", "weights.reshape", "weights[:, :, ::-1, ::-1].reshape", "values", "the kernel is turned"),
+    Mutant(
+        "21.3",
+        "weights.reshape",
+        "weights.swapaxes(2, 3).reshape",
+        "values",
+        "rows and columns of the kernel are exchanged",
+    ),
     Mutant(
         "21.3", "pad(x, g)", 'np.pad(x, [(0, 0), (0, 0), *((n, n) for n in g.padding)], "edge")', "values", "it is 0"
     ),
-    Mutant("21.3", "    return out", "    return _by_image(sums, len(x), g.output)", "values", "the bias is left out"),
+    Mutant("21.3", "    return out", "    return _by_image(sums, len(x), g.output)", "values", "the bias is not added"),
     Mutant("21.3", BY_IMAGE, f"out = {BY_IMAGE.replace(', out=out', '')}", "values", "did not return out"),
     Mutant(
         "21.3",
@@ -133,18 +137,16 @@ MUTANTS = [
     Mutant(
         "21.4", WEIGHT, "w[(c * s->kernel_width + u) * s->kernel_height + v]", "agreement", "those of w kernel_width"
     ),
-    Mutant(
-        "21.4", WEIGHT, "w[u * s->kernel_width + v]", "agreement", "all channels meet the first channel of the kernel"
-    ),
+    Mutant("21.4", WEIGHT, "w[u * s->kernel_width + v]", "values", "all channels meet the first channel of the kernel"),
     Mutant(
         "21.4",
         "((ptrdiff_t)c * height + row)",
         "(row)",
-        "agreement",
+        "values",
         "all channels of the kernel meet the first of x",
     ),
     Mutant("21.4", "sum += x", "sum = x", "values", ""),
-    Mutant("21.4", "c < s->channels", "c < 1", "agreement", "only the first channel is there"),
+    Mutant("21.4", "c < s->channels", "c < 1", "values", "only the first input channel counts"),
     Mutant(
         "21.4", "u < s->kernel_height", "u + 1 < s->kernel_height", "values", "the last row of the kernel is left out"
     ),
@@ -154,7 +156,7 @@ MUTANTS = [
         WEIGHT,
         "w[((c + 1) * s->kernel_height - u) * s->kernel_width - v - 1]",
         "values",
-        "do not flip it",
+        "the kernel is turned",
     ),
     Mutant("21.4", COLUMN, "size_t column = (size_t)left + v;", "compile", "comparison of unsigned expression"),
     Mutant("21.4", "real sum = 0;", "static real sum = 0;", "shape", "static and global variables"),
@@ -168,11 +170,11 @@ MUTANTS = [
         "agreement",
         "row k_begin comes first",
     ),
-    Mutant("21.5", "runs[r].left + (ptrdiff_t)v", "runs[r].left", "values", "column v lies v further on"),
-    Mutant("21.5", "runs[r].top + (ptrdiff_t)u", "runs[r].top", "values", "row u lies u rows below"),
-    Mutant("21.5", "(c * s->height + (size_t)row)", "((size_t)row)", "agreement", "x goes on with the channel, too"),
+    Mutant("21.5", "runs[r].left + (ptrdiff_t)v", "runs[r].left", "values", "column j lies j columns further on"),
+    Mutant("21.5", "runs[r].top + (ptrdiff_t)u", "runs[r].top", "values", "row i lies i rows further on"),
+    Mutant("21.5", "(c * s->height + (size_t)row)", "((size_t)row)", "values", "x goes on with the channel, too"),
     Mutant("21.5", "at += runs[r++].count", "r++", "values", ""),
-    Mutant("21.5", PLACES, "if (++v == s->kernel_height) {", "values", "those of w kernel_width"),
+    Mutant("21.5", PLACES, "if (++v == s->kernel_height) {", "shape", "those of w kernel_width"),
     Mutant(
         "21.5",
         "if (row >= 0 && row < (ptrdiff_t)s->height)",
@@ -188,5 +190,47 @@ MUTANTS = [
         "    for (size_t k = k_begin; k < k_end; k++, panel += width) {",
         "way",
         "the matrix of columns must never exist",
+    ),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "21.1",
+        "    np.copyto(columns, as_strided(padded, columns.shape, steps))",
+        "    for i in range(g.window[0]):\n        for j in range(g.window[1]):\n"
+        "            columns[:, i, j] = g.shifted(padded, i, j).swapaxes(0, 1)",
+    ),
+    RightAnswer(
+        "21.1",
+        "np.copyto(columns, as_strided(padded, columns.shape, steps))",
+        'np.einsum("nchwij->cijnhw", g.windows(padded), out=columns)',
+    ),
+    RightAnswer(
+        "21.2",
+        "        pixels = g.shifted(padded, i, j)\n        pixels += columns[:, i, j]",
+        "        rows = slice(i, i + (g.output[0] - 1) * g.stride[0] + 1, g.stride[0])\n"
+        "        places = slice(j, j + (g.output[1] - 1) * g.stride[1] + 1, g.stride[1])\n"
+        "        padded[:, :, rows, places] = padded[:, :, rows, places] + columns[:, i, j]",
+    ),
+    RightAnswer(
+        "21.3",
+        "    sums = weights.reshape(len(weights), -1) @ columns.reshape(weights[0].size, -1)\n",
+        "    flat = columns.reshape(weights[0].size, -1)\n"
+        "    sums = np.dot(flat.T, weights.reshape(len(weights), -1).T).T\n",
+    ),
+    RightAnswer(
+        "21.4",
+        "            if (row < 0 || row >= height) continue;\n",
+        "            if ((size_t)row >= s->height) continue; /* a negative one is huge */\n",
+    ),
+    RightAnswer(
+        "21.4",
+        "                if (column < 0 || column >= width) continue;\n                sum += x",
+        "                const int inside = column >= 0 && column < width;\n                if (inside) sum += x",
+    ),
+    RightAnswer(
+        "21.5",
+        "        for (; at < width; at++) panel[at] = 0;\n        if (++v",
+        "        memset(panel + at, 0, (width - at) * sizeof(real));\n        if (++v",
     ),
 ]

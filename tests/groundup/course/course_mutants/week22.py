@@ -1,6 +1,6 @@
 """Wrong answers of week 22: Winograd's transforms, their rounding, and the cost of Fourier's way."""
 
-from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 RESULT = "[first + same + other, same - other + last]"
 TERM = "abs(weight) * term"
@@ -117,4 +117,33 @@ MUTANTS = [
     Mutant("22.5", "log2(pixels)", "(log2(pixels) / log2(2.718281828459045))", "values", "to the base 2"),
     Mutant("22.5", "planes * pixels * log2(pixels) +", "planes * pixels * pixels +", "values", ""),
     Mutant("22.5", "+ 2 * padding[1]", "+ padding[1]", "values", ""),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "22.1",
+        "(d2 - d1) * ((g0 - g1 + g2) / 2)",
+        "(d1 - d2) * (g1 / 2 - g0 / 2 - g2 / 2)",
+    ),
+    RightAnswer(
+        "22.2",
+        "    const vector same12 = from[2];\n    const vector other12 = from[1];\n    to[1] = same12 + other12;\n"
+        "    to[2] = same12 - other12;\n",
+        "    const vector *d = from;\n    to[2] = d[2] - d[1];\n    to[1] = d[1] + d[2];\n",
+    ),
+    RightAnswer(
+        "22.3",
+        "    UNROLL for (size_t i = 0; i < outputs; i++) {\n        vector from[MOST];",
+        "    for (size_t i = outputs; i-- > 0;) {\n        vector from[MOST];",
+    ),
+    RightAnswer(
+        "22.4",
+        "    return float((largest / KERNEL) ** 2)",
+        "    one = float(largest) / KERNEL\n    return one * one",
+    ),
+    RightAnswer(
+        "22.5",
+        "planes * pixels * log2(pixels) + 4 * (pixels / 2) * batch * channels * filters",
+        "pixels * (planes * log2(pixels) + 2 * batch * filters * channels)",
+    ),
 ]

@@ -1,7 +1,6 @@
 """Wrong answers of week 24: images on the device, two streams, a step that is replayed, and what is seen inside."""
 
-from tests.groundup.course.course_mutants import Mutant
-from tests.groundup.course.course_right_answers import RightAnswer
+from tests.groundup.course.course_mutants import Mutant, RightAnswer
 
 LAPS = "            column += column_step\n        row += row_step\n"
 

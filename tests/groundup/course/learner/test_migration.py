@@ -46,8 +46,8 @@ def test_every_file_stays_and_one_sentence_names_the_tasks_that_moved(
     assert "groundup learn reset 3.4 --file brings back every stub of the file, and keeps a copy" in shown.out
     assert set(shown.err.splitlines()) == {
         f"{folder} was made by an earlier version of groundup, and nothing in it was changed, but 3.4, 3.5, 3.7, 5.3, "
-        "8.4 and 15.3 ask for other functions now: groundup learn reset 3.4 --file fetches the new stubs of its file "
-        "and keeps a copy of yours, and the same with 5.3, 8.4 and 15.3"
+        "8.4, 15.3 and 20.7 ask for other functions now: groundup learn reset 3.4 --file fetches the new stubs of its "
+        "file and keeps a copy of yours, and the same with 5.3, 8.4 and 15.3"
     }
 
 
