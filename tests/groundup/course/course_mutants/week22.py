@@ -1,6 +1,7 @@
 """Wrong answers of week 22: Winograd's transforms, their rounding, and the cost of Fourier's way."""
 
 from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_right_answers import RightAnswer
 
 RESULT = "[first + same + other, same - other + last]"
 TERM = "abs(weight) * term"
@@ -82,6 +83,7 @@ MUTANTS = [
         "the mean",
     ),
     Mutant("22.4", "for row in at)", "for row in at[:1])", "values", "the first output was taken"),
+    Mutant("22.4", "for row in at)", "for row in at[-1:])", "values", "the last output was taken"),
     Mutant("22.4", TERM, "weight * term", "values", "signs cancel"),
     Mutant("22.4", TERM, "term", "values", "AT is missing"),
     Mutant("22.4", "sum(map(abs, g_row)) * sum(map(abs, bt_row))", "sum(map(abs, g_row))", "values", "BT is missing"),
@@ -117,4 +119,12 @@ MUTANTS = [
     Mutant("22.5", "log2(pixels)", "(log2(pixels) / log2(2.718281828459045))", "values", "to the base 2"),
     Mutant("22.5", "planes * pixels * log2(pixels) +", "planes * pixels * pixels +", "values", ""),
     Mutant("22.5", "+ 2 * padding[1]", "+ padding[1]", "values", ""),
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(  # a * that multiplies nothing: it reads and writes through the pointer
+        "22.2",
+        "    to[0] = from[0] - from[2];\n",
+        "    *to = *from - *(from + 2);\n",
+    ),
 ]
