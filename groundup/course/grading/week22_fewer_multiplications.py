@@ -353,7 +353,10 @@ def growth() -> list[Check]:
         made = zip("AGB", with_points(points, winograd.matrices), strict=True)
         of = {name: np.array(each, float) if name in signed else np.abs(np.array(each, float)) for name, each in made}
         g, bt = (np.ones(1) if name in without else of[name].sum(axis=1) for name in "GB")
-        result: np.ndarray = g * bt if "A" in without else of["A"] @ (g * bt * np.ones(len(points) + 1))
+        terms = g * bt * np.ones(len(points) + 1)
+        if "A" not in signed:
+            terms = np.abs(terms)
+        result: np.ndarray = terms if "A" in without else of["A"] @ terms
         return result
 
     def bound(largest: Any) -> Any:
@@ -382,7 +385,7 @@ def growth() -> list[Check]:
             Mistake("the last output was taken, not the largest", lambda points: bound(sizes(points)[-1])),
             Mistake(no_signs, lambda points: bound(np.abs(sizes(points, "AGB")).max())),
             Mistake(no_signs, lambda points: bound(sizes(points, "A").max())),
-            Mistake(no_signs, lambda points: bound((np.abs(sizes(points, "GB", "A"))).max())),
+            Mistake(no_signs, lambda points: bound(sizes(points, "GB").max())),
             Mistake(no_outputs, lambda points: bound(sizes(points, without="A").max())),
             Mistake(no_outputs, lambda points: bound(sizes(points, without="A").sum())),
             Mistake("G is missing: its rows are factors, too", lambda points: bound(sizes(points, without="G").max())),
