@@ -27,7 +27,7 @@ class Schedule:
 
     name: one of SCHEDULES
     warmup_epochs: length of the warm-up, in epochs (fractions allowed)
-    step_epochs: epochs between two drops of the step schedule
+    step_epochs: epochs between two drops of the step schedule (fractions allowed)
     gamma: factor of the step schedule (at each drop) and of the exponential one (in each epoch); None: DEFAULT_GAMMA
 
     Raises ValueError for an unknown name or a number out of its range.
@@ -58,8 +58,7 @@ def learning_rate_at(base: float, schedule: Schedule, step: int, steps_per_epoch
     base: the highest rate of the schedule
     schedule: its name, warmup_epochs, step_epochs and gamma; a gamma of None is that of DEFAULT_GAMMA
     step: number of optimizer steps taken before this one
-    epochs: length of the whole training, which the cosine schedule depends on. Steps after its end have the rate of
-        the end, 0
+    epochs: length of the whole training, which only the cosine schedule depends on: after its end the cosine stays 0
     """
     warmup_steps = _warmup_steps(schedule, steps_per_epoch)
     if step < warmup_steps:

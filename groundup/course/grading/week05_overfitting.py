@@ -213,6 +213,7 @@ def best_epoch_and_wait() -> list[Check]:
                 (((0.25,), True), {EPOCH: 1, WAIT: 0}),
                 (((0.0, 0.0, 0.0), True), {EPOCH: 1, WAIT: 2}),
                 (((3.0, 2.0, 1.0), False), {EPOCH: 3, WAIT: 0}),
+                (((4e12, 5e12, 3e12), False), {EPOCH: 3, WAIT: 0}),
                 (((1e-9, 2e-9, 1e-9), False), {EPOCH: 1, WAIT: 2}),
                 (((0.5, 0.4999999, 0.4999998), False), {EPOCH: 3, WAIT: 0}),
                 (((0.9, 0.9000001, 0.9), True), {EPOCH: 2, WAIT: 1}),
@@ -229,6 +230,11 @@ def best_epoch_and_wait() -> list[Check]:
                 mistake(loss, lambda v, h: expected(v, False)[EPOCH] if h else None, EPOCH),
                 mistake(accuracy, lambda v, h: None if h else expected(v, True)[EPOCH], EPOCH),
                 mistake(by_one, lambda v, h: last_improvement(v, h), EPOCH),
+                mistake(
+                    "no epoch was better than the number that the search begins with: begin with the first epoch's",
+                    lambda v, h: 1 if not h and min(v) >= 1 else None,
+                    EPOCH,
+                ),
                 mistake("this is the last epoch, and not the best one", lambda v, h: len(v), EPOCH),
                 mistake(
                     "the two numbers have changed places: the epoch comes first",

@@ -30,6 +30,8 @@ def rate(
     shorter: bool = True,
     whole: Callable[[float], float] = math.floor,
     whole_epochs: bool = False,
+    whole_steps: bool = False,
+    between: Callable[[float], float] = float,
     of_steps: bool = True,
     half: float = 2.0,
     up_to_end: bool = True,
@@ -44,7 +46,7 @@ def rate(
     gamma = factors[schedule.name] if schedule.gamma is None or fixed_factor else schedule.gamma
     epoch = t / steps_per_epoch if of_steps else t
     if schedule.name == "step":
-        return base * gamma ** whole(epoch / schedule.step_epochs)
+        return base * gamma ** whole((math.floor(epoch) if whole_steps else epoch) / between(schedule.step_epochs))
     if schedule.name == "exponential":
         return base * gamma ** (math.floor(epoch) if whole_epochs else epoch)
     if schedule.name == "cosine":
@@ -67,6 +69,14 @@ MISTAKES: list[tuple[str, dict[str, Any]]] = [
         "the cosine ends with the training, and begins after the warm-up: between them are epochs * steps_per_epoch "
         "steps without those of the warm-up",
         {"shorter": False},
+    ),
+    (
+        "step_epochs may be a fraction: 2.5 epochs of 5 steps are 12.5 steps, not 10",
+        {"between": int},
+    ),
+    (
+        "step_epochs may be a fraction: 2.5 epochs of 5 steps are 12.5 steps, so divide before you round",
+        {"whole_steps": True},
     ),
     ("the step schedule keeps its rate between two drops: floor, before gamma's power", {"whole": float}),
     ("the drop comes when step_epochs are over, and not when they are half over: floor, not round", {"whole": round}),
@@ -117,18 +127,21 @@ def learning_rate_at() -> list[Check]:
                 ((0.8, schedule("cosine"), 25, 5, 4), 0.0),
                 ((0.6, schedule("cosine", warmup=1), 10, 5, 4), 0.45),
                 ((0.8, schedule("constant"), 17, 5, 4), 0.8),
+                ((0.8, schedule("constant"), 25, 5, 4), 0.8),
                 ((0.8, schedule("constant", warmup=2), 0, 5, 4), 0.08),
                 ((0.8, schedule("constant", warmup=2), 9, 5, 4), 0.8),
                 ((0.6, schedule("constant", warmup=0.52), 0, 5, 4), 0.2),
                 ((0.8, schedule("step", step_epochs=2), 9, 5, 4), 0.8),
                 ((0.8, schedule("step", step_epochs=2), 10, 5, 4), 0.4),
                 ((0.8, schedule("step", step_epochs=2), 19, 5, 4), 0.4),
+                ((0.8, schedule("step", step_epochs=2.5, gamma=0.25), 13, 5, 8), 0.2),
+                ((0.8, schedule("step", step_epochs=2.5, gamma=0.25), 30, 5, 8), 0.05),
                 ((0.8, schedule("step", warmup=1, step_epochs=1, gamma=0.25), 14, 5, 4), 0.2),
                 ((0.8, schedule("exponential", gamma=0.25), 10, 5, 4), 0.05),
                 ((0.9, schedule("exponential"), 5, 5, 4), 0.81),
                 ((1.0, schedule("exponential", gamma=0.0625), 3, 4, 4), 0.125),
                 ((0.8, schedule("cosine", warmup=4), 19, 5, 4), 0.8),
-                ((0.8, schedule("cosine", warmup=4), 20, 5, 4), 0.8),
+                ((0.8, schedule("cosine", warmup=4), 21, 5, 4), 0.0),
             ],
             arguments=arguments,
             typical=("cosine", 0.5, None, 6),

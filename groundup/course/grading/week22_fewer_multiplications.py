@@ -226,8 +226,9 @@ def winograd2_input() -> list[Check]:
     def way(tally: Tally) -> None:
         body = text_of(HEADER, name).partition("{")[2]
         body = re.sub(r"\bvector\s*\*\s*(?:const\s+|restrict\s+)*\w+", "", body)
+        # A * without an operand before it multiplies nothing: it follows a pointer.
         tally.holds(
-            not re.search(r"[*/]", body),
+            not re.search(r"(?:[\w)\]]|\+\+|--)\s*[*/]", body),
             f"{name} multiplies or divides",
             cause="all numbers of BT are 0, 1 and -1: the transform of the inputs is additions and subtractions",
         )
@@ -335,7 +336,7 @@ def _sums(at: np.ndarray, values: np.ndarray) -> np.ndarray:
 def with_points(points: np.ndarray, function: Callable[[int], Any]) -> Any:
     """A function of the outputs of F(m, 3), m = len(points) - 1, with these points for it."""
     outputs, before = len(points) - 1, dict(winograd.POINTS)
-    winograd.POINTS[outputs] = tuple(map(int, points))
+    winograd.POINTS[outputs] = tuple(Fraction(point) for point in points.tolist())
     try:
         return function(outputs)
     finally:
@@ -352,7 +353,8 @@ def growth() -> list[Check]:
         made = zip("AGB", with_points(points, winograd.matrices), strict=True)
         of = {name: np.array(each, float) if name in signed else np.abs(np.array(each, float)) for name, each in made}
         g, bt = (of[name].sum(axis=1) ** (name not in without) for name in "GB")  # a power of 0 leaves it out
-        result: np.ndarray = g * bt if "A" in without else of["A"] @ (g * bt)
+        terms = g * bt if "A" in signed else np.abs(g * bt)
+        result: np.ndarray = terms if "A" in without else of["A"] @ terms
         return result
 
     def bound(largest: Any) -> Any:
@@ -364,7 +366,11 @@ def growth() -> list[Check]:
         call=lambda points: float(with_points(points, function)),
         reference=lambda points: bound(sizes(points).max()),
         show=lambda points: f"growth({len(points) - 1}) for the points {points.tolist()} and infinity",
-        hand=[((np.array([0, 1, -1]),), 64 / 9), ((np.array([0, 1, -1, 2, -2]),), 256.0)],
+        hand=[
+            ((np.array([0, 1, -1]),), 64 / 9),
+            ((np.array([0, 1, -1, 2, -2]),), 256.0),
+            ((np.array([0, 0.5, -0.5]),), (15.5 / 3) ** 2),
+        ],
         arguments=lambda rng, count: (rng.permutation(np.arange(-4, 5))[:count],),
         typical=5,
         sizes=[3, 4, 5, 6],
@@ -374,9 +380,10 @@ def growth() -> list[Check]:
             Mistake("the plain sum has three terms, too: give the ratio", lambda points: sizes(points).max() ** 2),
             Mistake("the mean of the outputs was taken, not the largest", lambda points: bound(sizes(points).mean())),
             Mistake("the first output was taken, not the largest", lambda points: bound(sizes(points)[0])),
+            Mistake("the last output was taken, not the largest", lambda points: bound(sizes(points)[-1])),
             Mistake(no_signs, lambda points: bound(np.abs(sizes(points, "AGB")).max())),
             Mistake(no_signs, lambda points: bound(sizes(points, "A").max())),
-            Mistake(no_signs, lambda points: bound((np.abs(sizes(points, "GB", "A"))).max())),
+            Mistake(no_signs, lambda points: bound(sizes(points, "GB").max())),
             Mistake(no_outputs, lambda points: bound(sizes(points, without="A").max())),
             Mistake(no_outputs, lambda points: bound(sizes(points, without="A").sum())),
             Mistake("G is missing: its rows are factors, too", lambda points: bound(sizes(points, without="G").max())),

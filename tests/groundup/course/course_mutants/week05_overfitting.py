@@ -80,6 +80,13 @@ OVERFITTING = [
         "a loss is better if it is lower",
     ),
     Mutant("5.7", "values.index(best) + 1", "values.index(best)", "values", "counted from 1"),
+    Mutant(
+        "5.7",
+        "epoch = values.index(best) + 1",
+        "epoch = values.index(best) + 1 if higher_is_better or best < 1e9 else 1",
+        "values",
+        "begin with the first epoch's",
+    ),
     Mutant("5.7", "values.index(best) + 1", "len(values) - values[::-1].index(best)", "values", "has improved nothing"),
     Mutant(
         "5.7",

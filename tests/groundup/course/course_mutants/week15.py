@@ -249,6 +249,21 @@ MUTANTS = [
         "keeps its rate between two drops",
     ),
     Mutant("15.4", "math.floor(t / (schedule", "round(t / (schedule", "values", "half over"),
+    Mutant("15.4", "schedule.step_epochs * steps", "int(schedule.step_epochs) * steps", "values", "may be a fraction"),
+    Mutant(
+        "15.4",
+        "math.floor(t / (schedule.step_epochs * steps_per_epoch))",
+        "math.floor(t // steps_per_epoch / schedule.step_epochs)",
+        "values",
+        "divide before you round",
+    ),
+    Mutant(
+        "15.4",
+        "    gamma =",
+        "    if step >= epochs * steps_per_epoch:\n        return 0.0\n    gamma =",
+        "values",
+        "wrong",
+    ),
     Mutant(
         "15.4", "gamma ** (t / steps_per_epoch)", "gamma ** (t // steps_per_epoch)", "values", "a little at every step"
     ),
@@ -296,5 +311,12 @@ RIGHT_ANSWERS = [
         "15.4",
         "gamma ** math.floor(t / (schedule.step_epochs * steps_per_epoch))",
         "gamma ** int(t / steps_per_epoch // schedule.step_epochs)",
+    ),
+    RightAnswer(  # after the end of a training that is all warm-up, too
+        "15.4",
+        "        total = max(1, epochs * steps_per_epoch - warmup_steps)\n"
+        "        return base * (1.0 + math.cos(math.pi * min(t, total) / total)) / 2.0\n",
+        "        total = epochs * steps_per_epoch - warmup_steps\n        if t >= total:\n            return 0.0\n"
+        "        return base * (1 + math.cos(math.pi * t / total)) / 2\n",
     ),
 ]

@@ -82,6 +82,7 @@ MUTANTS = [
         "the mean",
     ),
     Mutant("22.4", "for row in at)", "for row in at[:1])", "values", "the first output was taken"),
+    Mutant("22.4", "for row in at)", "for row in at[-1:])", "values", "the last output was taken"),
     Mutant("22.4", TERM, "weight * term", "values", "signs cancel"),
     Mutant("22.4", TERM, "term", "values", "AT is missing"),
     Mutant("22.4", "sum(map(abs, g_row)) * sum(map(abs, bt_row))", "sum(map(abs, g_row))", "values", "BT is missing"),
@@ -145,5 +146,10 @@ RIGHT_ANSWERS = [
         "22.5",
         "planes * pixels * log2(pixels) + 4 * (pixels / 2) * batch * channels * filters",
         "pixels * (planes * log2(pixels) + 2 * batch * filters * channels)",
+    ),
+    RightAnswer(  # a * that multiplies nothing: it reads and writes through the pointer
+        "22.2",
+        "    to[0] = from[0] - from[2];\n",
+        "    *to = *from - *(from + 2);\n",
     ),
 ]
