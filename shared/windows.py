@@ -51,8 +51,8 @@ def output_size(function: str, image: Sequence[int], window: Pair, stride: Pair,
     """(rows, columns) of the output: how many places the window has in the padded image. A place that is cut off is no
     place.
 
-    image: (…, rows, columns). Raises ValueError where the window has no place at all, and for an image that padding
-    makes longer than LONGEST.
+    function: what the sentence of an error begins with, "conv2d"; image: (…, rows, columns)
+    Raises ValueError where the window has no place at all, and for an image that padding makes longer than LONGEST.
     """
     check_window(function, image, window, padding)
     rows = (int(image[-2]) + 2 * padding[0] - window[0]) // stride[0] + 1

@@ -52,9 +52,11 @@ def by_hand(value: Any) -> str:
         return ""
     if not 0 < array.size <= MOST_BY_HAND:
         return ""
-    return np.array2string(
+    text = np.array2string(
         array + 0.0, precision=6, suppress_small=bool(np.abs(array).max() < LARGE), max_line_width=88
     )
+    # NumPy puts empty lines between the matrices of more than two axes.
+    return "\n".join(line for line in text.splitlines() if line.strip())
 
 
 LARGE = 1e5

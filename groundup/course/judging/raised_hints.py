@@ -17,6 +17,12 @@ RAISED_HINTS = [
         "so does named(name, f)",
     ),
     (
+        r"zip\(\) argument \d+ is (?:longer|shorter) than",
+        "",
+        "what zip pairs is not equally long: print the lengths. A slice without an end, row[j:], goes on to the end of "
+        "its list",
+    ),
+    (
         r"maximum recursion depth",
         "",
         "a function calls itself, by its own name or through another one, and never stops: what it calls must be "

@@ -26,7 +26,8 @@ _FIELDS: dict[str, dict[str, Any]] = {
         "picture": (dict, type(None)),
     },
     "raised": {**dict.fromkeys(("type", "text", "traceback"), str), **_PLACE, "notes": list},
-    **{name: {} for name in ("done", "memory", "memory together", "processes", "time")},
+    **{name: {} for name in ("done", "memory", "memory together", "processes")},
+    "time": {"computed": float},
 }
 """The events, and the types of what each tells."""
 

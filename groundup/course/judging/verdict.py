@@ -83,7 +83,7 @@ def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, lim
         return Verdict(**failed, what=sentence, cause="a function needs no processes of its own")
     if code is None or "time" in by_name:
         sentence = f"it did not end within {limit:g} seconds{at}, and was stopped"
-        return Verdict(**failed, what=sentence, cause=ENDLESS)
+        return Verdict(**failed, what=sentence, cause=_too_late(by_name.get("time"), limit))
     if code == -getattr(signal, "SIGPROF", 0):  # calling/fenced_arrays.py has asked for it
         sentence = f"a call in C took seconds of processor time where it should take less than one{at}, and was stopped"
         return Verdict(**failed, what=sentence, cause=f"{ENDLESS}. A counter of 16 bits never gets to 65,536")
@@ -94,6 +94,19 @@ def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, lim
 
 
 ENDLESS = "a loop that never ends: does its condition ever become false?"
+
+BUSY = (
+    "is the machine busy? Of {limit:g} seconds it computed for {computed:.0f}. Check again with more time, "
+    "GROUNDUP_LEARN_SECONDS={more:.0f} groundup learn check. If that does not help: {endless}"
+)
+
+
+def _too_late(told: dict[str, Any] | None, limit: float) -> str:
+    """The cause of a time limit that was reached. told: the warden's event; None where there is no warden"""
+    if told is None or told["computed"] > limit / 2:
+        return ENDLESS
+    return BUSY.format(limit=limit, computed=told["computed"], more=5 * limit, endless=ENDLESS)
+
 
 CRASHES = {
     "SIGSEGV": "a read or write outside an array: is every index below its size, every row as long as you think?",

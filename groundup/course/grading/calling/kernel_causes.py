@@ -33,6 +33,11 @@ ONE_TOO_FAR = "the guard lets one too many through: n elements have the indices 
 
 OTHER_GUARD = "the guard lets this index through: is the index right, and is it compared with the size of its own axis?"
 
+BELOW_ZERO = (
+    "the guard lets an index below 0 through, which counts from the end. Is the index right? If it may be below 0, as "
+    "in the padding of an image, ask whether it is at least 0, too"
+)
+
 NO_GUARD_FOR = (
     "no guard for this index: no condition around this line asks about {}, so threads beyond the edge read or write, "
     "too; ask first whether there is a number for this thread"
@@ -116,7 +121,18 @@ def cause_of_index(error: Any) -> str:
     asked = [part for condition in guards.concerned for part in ast.walk(condition) if isinstance(part, ast.expr)]
     if _just_beyond(error.sentence) and any(map(_SizesIn(function).lets_one_more, asked)):
         return ONE_TOO_FAR
+    if "counts from the end" in error.sentence and not any(map(_asks_for_zero, asked)):
+        return BELOW_ZERO
     return OTHER_GUARD + (" Or are row and column exchanged?" if axis else "")
+
+
+def _asks_for_zero(node: ast.expr) -> bool:
+    """Whether an expression is a comparison with 0, as in 0 <= row, or makes a number unsigned, as in uint32(row)."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).rpartition(".")[2].startswith("uint")
+    return isinstance(node, ast.Compare) and any(
+        ast.unparse(side) in ("0", "-1") for side in (node.left, *node.comparators)
+    )
 
 
 def _just_beyond(sentence: str) -> bool:

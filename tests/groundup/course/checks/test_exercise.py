@@ -10,6 +10,7 @@ import pytest
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.exercise_checks import checks_of
+from groundup.course.checks.results import by_hand
 from groundup.course.grading.calling import on_lists
 
 EXPECTED = np.arange(1.0, 7).reshape(2, 3)
@@ -65,6 +66,10 @@ def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, go
         on_lists.graded(exercise(lambda: result, EXPECTED))[0].run(Tally())
     assert (raised.value.expected, raised.value.got) == ("a list of lists of floats", got)
     assert cause in raised.value.cause
+
+
+def test_matrices_of_several_images_are_shown_without_empty_lines() -> None:
+    assert by_hand(np.arange(4.0).reshape(2, 1, 1, 2)) == "[[[[0. 1.]]]\n [[[2. 3.]]]]"
 
 
 def test_wrong_numbers_computed_by_hand_are_shown_with_their_arguments_and_both_results() -> None:

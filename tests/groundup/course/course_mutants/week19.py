@@ -238,6 +238,7 @@ MUTANTS = [
     Mutant("19.6", "total + weight * value", "weight * value", "values", "only the last product is kept"),
     Mutant("19.6", "channel[r * down :", "channel[r :", "values", "ValueError"),
     Mutant("19.6", "padded = _pad(image, g)", "padded = image", "values", "ValueError"),
+    Mutant("19.6", "row[j : j + span : across]", "row[j::across]", "shape", "A slice without an end"),
     Mutant(
         "19.6",
         "                            pairs = zip(sums, row[j : j + span : across], strict=True)\n"

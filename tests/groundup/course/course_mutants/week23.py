@@ -26,7 +26,7 @@ TREE = (
 MEAN = "                means[thread] = joined_mean(own, means[thread], other, means[thread + half])\n"
 
 MUTANTS = [
-    Mutant("23.1", INSIDE, "if h < x.shape[2] and w < x.shape[3]:", "values", "counts from the end"),
+    Mutant("23.1", INSIDE, "if h < x.shape[2] and w < x.shape[3]:", "values", "an index below 0 through"),
     Mutant("23.1", INSIDE, "if h >= 0 and h <= x.shape[2] - 1 and w >= 0:", "agreement", "guard"),
     Mutant("23.1", "h = r * down + i - top", "h = r * down + i", "values", "the padding is forgotten"),
     Mutant("23.1", "h = r * down + i - top", "h = r + i - top", "values", "the stride is forgotten"),
@@ -61,7 +61,7 @@ MUTANTS = [
         "agreement",
         "does j begin anew",
     ),
-    Mutant("23.2", HALO_INSIDE, "inside = h < x.shape[2] and w < x.shape[3]", "values", "counts from the end"),
+    Mutant("23.2", HALO_INSIDE, "inside = h < x.shape[2] and w < x.shape[3]", "values", "an index below 0 through"),
     Mutant("23.2", "h = row + i", "h = i", "values", ""),
     Mutant("23.2", "x[n, c, h, w] if", "x[c, n, h, w] if", "values", ""),
     Mutant("23.2", "    i = cuda.threadIdx.y\n", "    i = cuda.grid(2)[1]\n", "values", "cuda.grid counts through"),

@@ -75,6 +75,15 @@ def test_an_endless_loop_is_ended(learner: Workspace, monkeypatch: pytest.Monkey
     assert verdict.failed_check == "shape"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux's warden measures the processor time")
+def test_a_function_that_waits_is_told_how_little_it_computed(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(judge.SECONDS_VARIABLE, "8")
+    write(learner, FIRST, "    return c", "    import time; time.sleep(60)")
+    assert "is the machine busy? Of 8 seconds it computed for " in judge.judge(learner, FIRST).cause
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
 def test_processes_that_the_learners_code_started_are_ended_too(learner: Workspace, tmp_path: Path) -> None:
     note = tmp_path / "pid"

@@ -43,7 +43,6 @@ def test_what_is_wrong_is_told_with_its_check() -> None:
         (["memory"], -9, "took more memory than a right answer needs while trying f(2), and was", "something grows"),
         (["memory together"], -9, "processes took more memory together than a right answer", "no processes of its own"),
         (["processes"], -9, "it started more processes than it may while trying f(2)", "no processes of its own"),
-        (["time"], -9, "it did not end within 4 seconds while trying f(2), and was stopped", "never ends"),
         ([], None, "it did not end within 4 seconds while trying f(2), and was stopped", "never ends"),
         ([], -signal.SIGSEGV, "the process crashed with SIGSEGV while trying f(2)", "outside an array"),
         ([], 0, "the process ended by itself, with exit code 0 while trying f(2)", "ends the process: os._exit"),
@@ -57,6 +56,15 @@ def test_a_process_that_did_not_finish_has_failed_and_its_end_is_told(
     assert (found.passed, found.failed_check) == (False, "values")
     assert what in found.what
     assert cause in found.cause
+
+
+@pytest.mark.parametrize(("computed", "busy"), [(1.4, True), (2.1, False), (7.0, False)])
+def test_a_time_limit_on_a_busy_machine_is_told_with_the_way_to_more_time(computed: float, busy: bool) -> None:
+    found = told({"event": "time", "computed": computed}, code=-9)
+    assert found.what == "it did not end within 4 seconds while trying f(2), and was stopped"
+    assert found.cause.endswith("a loop that never ends: does its condition ever become false?")
+    more = "Of 4 seconds it computed for 1. Check again with more time, GROUNDUP_LEARN_SECONDS=20 groundup learn check"
+    assert (more in found.cause) == busy
 
 
 def test_what_ends_before_the_first_check_has_failed_at_its_import() -> None:
