@@ -25,7 +25,7 @@ from typing import Any
 
 Matrix = list[list[Fraction]]
 
-POINTS = {2: (0, 1, -1), 4: (0, 1, -1, 2, -2)}
+POINTS: dict[int, tuple[int | Fraction, ...]] = {2: (0, 1, -1), 4: (0, 1, -1, 2, -2)}
 """The finite points of F(m, 3) by m. Small ones, because their powers are what rounding is multiplied by; and each
 with its negative, because the two then share half of their arithmetic."""
 
