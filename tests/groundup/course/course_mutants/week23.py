@@ -156,6 +156,14 @@ MUTANTS = [
     ),
     Mutant("23.4", "row + taps[ROW, tap], column + taps[COLUMN, tap]", "row, column", "values", ""),
     Mutant("23.4", " and place < count:", ":", "shape", ""),
+    Mutant(
+        "23.4",
+        "        total = image.dtype.type(0)\n        start = 0\n",
+        "        if channel >= numbers[ROWS] or place >= count:\n            return\n"
+        "        total = image.dtype.type(0)\n        start = 0\n",
+        "values",
+        "a guard before the barrier returns early",
+    ),
     Mutant("23.4", "                i += channels\n", "                i += 1\n", "memory", ""),
     Mutant("23.5", "total += back(", "total = back(", "values", "only one window hands back"),
     Mutant(
