@@ -17,7 +17,13 @@ RAISED_HINTS = [
         "so does named(name, f)",
     ),
     (
-        r"zip\(\) argument \d+ is (?:longer|shorter) than",
+        r"zip\(\) argument \d+ is shorter than",
+        "",
+        "what zip pairs is not equally long: print the lengths. A slice that reaches beyond the end of its list is "
+        "shorter, and no error",
+    ),
+    (
+        r"zip\(\) argument \d+ is longer than",
         "",
         "what zip pairs is not equally long: print the lengths. A slice without an end, row[j:], goes on to the end of "
         "its list",

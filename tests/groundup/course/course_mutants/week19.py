@@ -237,7 +237,7 @@ MUTANTS = [
     Mutant("19.6", "enumerate(kernel_row)", "enumerate(kernel_row[::-1])", "values", "the kernel is turned"),
     Mutant("19.6", "total + weight * value", "weight * value", "values", "only the last product is kept"),
     Mutant("19.6", "channel[r * down :", "channel[r :", "values", "ValueError"),
-    Mutant("19.6", "padded = _pad(image, g)", "padded = image", "values", "ValueError"),
+    Mutant("19.6", "padded = _pad(image, g)", "padded = image", "values", "beyond the end of its list"),
     Mutant("19.6", "row[j : j + span : across]", "row[j::across]", "shape", "A slice without an end"),
     Mutant(
         "19.6",

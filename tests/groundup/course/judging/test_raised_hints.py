@@ -12,6 +12,13 @@ def test_a_known_exception_has_a_hint_that_fits_the_line() -> None:
     assert "Leave out the decorator" in raised_hint("kernel is already made by @cuda.jit: apply it once", "@cuda.jit")
 
 
+@pytest.mark.parametrize(("row", "hint"), [([1], "beyond the end of its list"), ([1, 2, 3], "A slice without an end")])
+def test_lists_of_two_lengths_in_a_zip_have_a_hint_about_slices(row: list[int], hint: str) -> None:
+    with pytest.raises(ValueError, match=r"zip\(\) argument 2") as raised:
+        list(zip([1, 2], row, strict=True))
+    assert hint in raised_hint(str(raised.value), "")
+
+
 def sum_of(numbers: list[int]) -> int:
     for number in numbers:
         total = number
