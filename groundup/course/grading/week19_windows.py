@@ -19,8 +19,10 @@ from groundup.course.grading.calling.watched_lists import watched
 from groundup.course.grading.problems.images import (
     CASES,
     CONV_HAND,
+    EXCHANGED,
     NO_BORDER,
     NONE,
+    OF_BOTH_AXES,
     ONE,
     ONE_PLACE,
     TURNED,
@@ -120,6 +122,16 @@ def output_size() -> list[Check]:
                 by_axis(lambda h, k, t, p: (h + 2 * p - k + 1) // t),
             ),
             Mistake("the window is left out", by_axis(lambda h, k, t, p: (h + 2 * p) // t)),
+            *(
+                Mistake(
+                    "one number of a pair serves for both axes: window, stride and padding are (rows, columns)",
+                    lambda *size, at=at, one=one: output_of(
+                        *(size[0], *size[1:at], (size[at][one],) * 2, *size[at + 1 :])
+                    ),
+                )
+                for at in (1, 2, 3)
+                for one in (0, 1)
+            ),
             Mistake("rows and columns are exchanged", lambda *size: output_of(*size)[::-1]),
             Mistake(
                 "the image's rows and columns are its last two numbers: image may be a whole shape, (…, rows, columns)",
@@ -230,7 +242,7 @@ def grad_bias() -> list[Check]:
             call=on_lists(stage().convolution._grad_bias, "grad_output"),
             reference=lambda g: g.sum(axis=(0, 2, 3)),
             show=lambda grad_output: f"_grad_bias(grad_output {grad_output.shape})",
-            hand=[((first,), [21.0, 59.0]), ((array([1, 2], [4, -3]),), [4.0])],
+            hand=[((first,), [21.0, 59.0]), ((array([1, 2], [4, -3]),), [4.0]), ((array([2, 2], [2, 5]),), [11.0])],
             arguments=lambda rng, case: (grads_of(rng, case),),
             typical=TYPICAL,
             sizes=CASES,
@@ -258,6 +270,14 @@ def grad_bias() -> list[Check]:
                 Mistake(
                     "one number for each image and channel: add up over the images, too",
                     lambda g: g.sum(axis=(2, 3)),
+                ),
+                Mistake(
+                    "the sum of the channels before is still in it: begin at 0 for each channel",
+                    lambda g: g.sum(axis=(0, 2, 3)).cumsum(),
+                ),
+                Mistake(
+                    "every channel has the sum of all of them: add up what belongs to its own",
+                    lambda g: np.full(g.shape[1], g.sum()),
                 ),
                 Mistake("only the first row of the output counts", lambda g: g[:, :, 0].sum(axis=(0, 2))),
                 Mistake("only the last row of the output counts", lambda g: g[:, :, -1].sum(axis=(0, 2))),
@@ -390,6 +410,9 @@ def grad_input() -> list[Check]:
 
         return result
 
+    def same(pair: Pair) -> Pair:
+        return pair
+
     mistakes = [
         *(
             Mistake(
@@ -407,7 +430,16 @@ def grad_input() -> list[Check]:
             "only the last kernel counts: x went into every output channel, so add up over all of them",
             lambda g, w, *more: grad_input_of(g[:, -1:], w[-1:], *more) if len(w) > 1 else None,
         ),
+        Mistake(
+            "only the first kernel counts: x went into every output channel, so add up over all of them",
+            lambda g, w, *more: grad_input_of(g[:, :1], w[:1], *more) if len(w) > 1 else None,
+        ),
         *(Mistake(ONE_PLACE, placed(steps, lambda p: p)) for steps in left_out(1)),
+        *(
+            Mistake(OF_BOTH_AXES.format(name), placed(*of))
+            for exchanged in EXCHANGED
+            for name, *of in (("stride", exchanged, same), ("padding", same, exchanged))
+        ),
         *(
             Mistake(
                 f"{NO_BORDER}. Cut off at both ends, if it is cut off",

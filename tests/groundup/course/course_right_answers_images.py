@@ -113,4 +113,46 @@ OF_IMAGES = [
         "        out = this_pass.grad_array(self, grad_output)\n"
         "        out[...] = grad + grad_output\n        return out\n",
     ),
+    RightAnswer(  # the windows' own axes are laid behind the view of their corners
+        "20.1",
+        VIEW,
+        "np.lib.stride_tricks.as_strided(corners := self.shifted(padded, 0, 0), (*corners.shape, *self.window), "
+        "(*corners.strides, *padded.strides[2:]))",
+    ),
+    RightAnswer(  # one axis after the other
+        "20.1",
+        f"return {VIEW}",
+        "rows = sliding_window_view(padded, self.window[0], axis=2)[:, :, :: self.stride[0]]\n"
+        "        return sliding_window_view(rows, self.window[1], axis=3)[:, :, :, :: self.stride[1]]",
+    ),
+    RightAnswer(  # numbers in place of letters
+        "20.2",
+        '"nchwij,ocij->nohw", g.windows(pad(x, g)), weights',
+        "g.windows(pad(x, g)), [0, 1, 2, 3, 4, 5], weights, [6, 1, 4, 5], [0, 6, 2, 3]",
+    ),
+    RightAnswer(  # the three paths to x one by one
+        "20.6",
+        NORM_BACK,
+        "    g, n = grad_output.reshape(centred.shape), centred.shape[0] * centred.shape[2]\n"
+        "    c = centred - saved.rest[:, None]\n"
+        "    grad_gamma, grad_beta = np.einsum('ncl,ncl,c->c', g, c, inverse), np.einsum('ncl->c', g)\n"
+        "    scaled = g * saved.gamma[:, None]\n"
+        "    grad = scaled * inverse[:, None]\n"
+        "    if saved.training:\n"
+        "        of_variance = (scaled * c).sum((0, 2)) * -0.5 * inverse**3\n"
+        "        grad += (2 * of_variance[:, None] * c - grad.sum((0, 2))[:, None]) / n\n"
+        "    np.copyto(out, grad.reshape(out.shape))\n"
+        "    return out, grad_gamma.astype(dtype), grad_beta.astype(dtype)\n",
+    ),
+    RightAnswer(  # the shortcut first
+        "20.7",
+        "        grad: Any = backward(self.layers, grad_output, this_pass)\n"
+        "        return np.add(grad, grad_output, out=this_pass.grad_array(self, grad_output))\n",
+        "        own = this_pass.grad_array(self, grad_output)\n"
+        "        own[...] = grad_output\n"
+        "        for layer in reversed(self.layers):\n"
+        "            grad_output = backward([layer], grad_output, this_pass)\n"
+        "        own += grad_output\n"
+        "        return own\n",
+    ),
 ]
