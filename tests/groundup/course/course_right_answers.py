@@ -386,13 +386,13 @@ RIGHT_ANSWERS = [
     ),
     RightAnswer(
         "21.1",
-        "    np.copyto(columns, as_strided(padded, columns.shape, steps))",
+        "    np.copyto(columns, g.windows(padded).transpose(1, 4, 5, 0, 2, 3))",
         "    for i in range(g.window[0]):\n        for j in range(g.window[1]):\n"
         "            columns[:, i, j] = g.shifted(padded, i, j).swapaxes(0, 1)",
     ),
     RightAnswer(
         "21.1",
-        "np.copyto(columns, as_strided(padded, columns.shape, steps))",
+        "np.copyto(columns, g.windows(padded).transpose(1, 4, 5, 0, 2, 3))",
         'np.einsum("nchwij->cijnhw", g.windows(padded), out=columns)',
     ),
     RightAnswer(
