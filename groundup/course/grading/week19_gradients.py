@@ -15,8 +15,10 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.problems.images import (
     CASES,
+    EXCHANGED,
     NO_BORDER,
     NONE,
+    OF_BOTH_AXES,
     ONE,
     ONE_PLACE,
     TURNED,
@@ -54,7 +56,7 @@ def grad_bias() -> list[Check]:
             call=on_lists(stage().convolution._grad_bias, "grad_output"),
             reference=lambda g: g.sum(axis=(0, 2, 3)),
             show=lambda grad_output: f"_grad_bias(grad_output {grad_output.shape})",
-            hand=[((first,), [21.0, 59.0]), ((array([1, 2], [4, -3]),), [4.0])],
+            hand=[((first,), [21.0, 59.0]), ((array([1, 2], [4, -3]),), [4.0]), ((array([2, 2], [2, 5]),), [11.0])],
             arguments=lambda rng, case: (grads_of(rng, case),),
             typical=TYPICAL,
             sizes=CASES,
@@ -82,6 +84,14 @@ def grad_bias() -> list[Check]:
                 Mistake(
                     "one number for each image and channel: add up over the images, too",
                     lambda g: g.sum(axis=(2, 3)),
+                ),
+                Mistake(
+                    "the sum of the channels before is still in it: begin at 0 for each channel",
+                    lambda g: g.sum(axis=(0, 2, 3)).cumsum(),
+                ),
+                Mistake(
+                    "every channel has the sum of all of them: add up what belongs to its own",
+                    lambda g: np.full(g.shape[1], g.sum()),
                 ),
                 Mistake("only the first row of the output counts", lambda g: g[:, :, 0].sum(axis=(0, 2))),
                 Mistake("only the last row of the output counts", lambda g: g[:, :, -1].sum(axis=(0, 2))),
@@ -214,6 +224,9 @@ def grad_input() -> list[Check]:
 
         return result
 
+    def same(pair: Pair) -> Pair:
+        return pair
+
     mistakes = [
         *(
             Mistake(
@@ -231,7 +244,16 @@ def grad_input() -> list[Check]:
             "only the last kernel counts: x went into every output channel, so add up over all of them",
             lambda g, w, *more: grad_input_of(g[:, -1:], w[-1:], *more) if len(w) > 1 else None,
         ),
+        Mistake(
+            "only the first kernel counts: x went into every output channel, so add up over all of them",
+            lambda g, w, *more: grad_input_of(g[:, :1], w[:1], *more) if len(w) > 1 else None,
+        ),
         *(Mistake(ONE_PLACE, placed(steps, lambda p: p)) for steps in left_out(1)),
+        *(
+            Mistake(OF_BOTH_AXES.format(name), placed(*of))
+            for exchanged in EXCHANGED
+            for name, *of in (("stride", exchanged, same), ("padding", same, exchanged))
+        ),
         *(
             Mistake(
                 f"{NO_BORDER}. Cut off at both ends, if it is cut off",

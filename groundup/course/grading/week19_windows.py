@@ -108,6 +108,16 @@ def output_size() -> list[Check]:
                 by_axis(lambda h, k, t, p: (h + 2 * p - k + 1) // t),
             ),
             Mistake("the window is left out", by_axis(lambda h, k, t, p: (h + 2 * p) // t)),
+            *(
+                Mistake(
+                    "one number of a pair serves for both axes: window, stride and padding are (rows, columns)",
+                    lambda *size, at=at, one=one: output_of(
+                        *(size[0], *size[1:at], (size[at][one],) * 2, *size[at + 1 :])
+                    ),
+                )
+                for at in (1, 2, 3)
+                for one in (0, 1)
+            ),
             Mistake("rows and columns are exchanged", lambda *size: output_of(*size)[::-1]),
             Mistake(
                 "the image's rows and columns are its last two numbers: image may be a whole shape, (…, rows, columns)",

@@ -47,15 +47,23 @@ def columns() -> Any:
 def windows() -> list[Check]:
     """All windows, as a view."""
 
+    def border_of(padded: np.ndarray, window: Pair) -> Pair:
+        """The border that padded has already: where a window fits without it, too."""
+        return int(padded.shape[2] >= window[0] + 2), int(padded.shape[3] >= window[1] + 2)
+
     def geometry(padded: np.ndarray, window: Pair, stride: Pair) -> Any:
-        image = (padded.shape[2], padded.shape[3])
-        return columns().Geometry(image, window, stride, NONE, output_of(image, window, stride, NONE))
+        border = border_of(padded, window)
+        image = padded.shape[2] - 2 * border[0], padded.shape[3] - 2 * border[1]
+        return columns().Geometry(image, window, stride, border, output_of(padded.shape, window, stride, NONE))
+
+    def with_gaps(padded: np.ndarray) -> np.ndarray:
+        spread = np.full((*padded.shape[:2], 2 * padded.shape[2], 3 * padded.shape[3]), np.nan, padded.dtype)
+        spread[:, :, ::2, ::3] = padded
+        return spread[:, :, ::2, ::3]
 
     def call(padded: np.ndarray, window: Pair, stride: Pair) -> dict[str, Any]:
         g, given = geometry(padded, window, stride), handed(padded)
-        spread = np.full((*padded.shape[:2], 2 * padded.shape[2], 3 * padded.shape[3]), np.nan, padded.dtype)
-        spread[:, :, ::2, ::3] = padded
-        results = {"": g.windows(given), GAPS: g.windows(spread[:, :, ::2, ::3])}
+        results = {"": g.windows(given), GAPS: g.windows(with_gaps(padded))}
         unchanged(Tally(), (padded,), (given,), ("padded",))
         return results
 
@@ -68,9 +76,10 @@ def windows() -> list[Check]:
     def copies_none(tally: Tally) -> None:
         padded, window, stride = arguments(np.random.default_rng(3), TYPICAL)
         tally.trying("whether the windows share the image's memory")
-        result = geometry(padded, window, stride).windows(padded)
         cause = "take a view: sliding_window_view, or as_strided; a copy of all windows is as large as kh kw images"
-        tally.holds(np.shares_memory(result, padded), "the windows are a copy", cause=cause)
+        for what, image in (("", padded), (" of an image with gaps in memory", with_gaps(padded))):
+            result = geometry(image, window, stride).windows(image)
+            tally.holds(np.may_share_memory(result, image), f"the windows{what} are a copy", cause=cause)
 
     def moved(steps: Callable[[Pair], Pair]) -> Callable[..., Any]:
         def result(padded: np.ndarray, window: Pair, stride: Pair) -> Any:
@@ -81,7 +90,18 @@ def windows() -> list[Check]:
 
         return result
 
+    def within(padded: np.ndarray, window: Pair, stride: Pair) -> Any:
+        top, left = border_of(padded, window)
+        image = padded[:, :, top : padded.shape[2] - top, left : padded.shape[3] - left]
+        return windows_of(image, window, stride, NONE) if top or left else None
+
+    def bordered_twice(padded: np.ndarray, window: Pair, stride: Pair) -> Any:
+        border = border_of(padded, window)
+        return windows_of(padded, window, stride, border) if any(border) else None
+
     mistakes: list[tuple[str, Callable[..., Any]]] = [
+        ("the border is cut off: a window may lie on it, and padded has it already", within),
+        ("the border is put around once more: padded has it already", bordered_twice),
         (
             "every place of the window is there: take every stride-th one, [:, :, ::down, ::right]",
             lambda padded, window, stride: windows_of(padded, window, ONE, NONE) if stride != ONE else None,
@@ -166,13 +186,14 @@ def sliding_einsum() -> list[Check]:
                 function,
                 {
                     **dict.fromkeys(OTHERS, ANOTHER),
-                    **dict.fromkeys(("matmul", "tensordot", "dot", "@", "inner"), COPIED),
+                    **dict.fromkeys(("matmul", "tensordot", "dot", "@", "inner", "copy", "ascontiguousarray"), COPIED),
                 },
             ),
             without_loops(function, LOOP),
         ),
         mistakes=[
             *conv_mistakes(),
+            Mistake("the border is left out: the windows are those of pad(x, g)", _without_border),
             Mistake(
                 "the bias is added along the columns: it belongs to the channels, bias[:, np.newaxis, np.newaxis]",
                 lambda x, w, b, *more: (
@@ -194,6 +215,15 @@ def sliding_einsum() -> list[Check]:
     )
 
 
+def _without_border(x: np.ndarray, w: np.ndarray, b: np.ndarray, stride: Pair, padding: Pair) -> np.ndarray | None:
+    """As einsum writes the windows of x alone into out: a single place is repeated."""
+    if padding == NONE or w.shape[2] > x.shape[2] or w.shape[3] > x.shape[3]:
+        return None
+    found, places = conv_of(x, w, b, stride, NONE), output_of(x.shape, (w.shape[2], w.shape[3]), stride, padding)
+    fits = all(has in (1, wanted) for has, wanted in zip(found.shape[2:], places, strict=True))
+    return np.broadcast_to(found, (*found.shape[:2], *places)) if fits else None
+
+
 def residual_backward() -> list[Check]:
     """Residual.backward: through the layers, and past them."""
 
@@ -210,6 +240,30 @@ def residual_backward() -> list[Check]:
         result = residual.backward(given, this_pass)
         unchanged(Tally(), (grad,), (given,), ("grad_output",))
         return {"": None if result is None else np.copy(result), "grad_weights": residual.layers[0].grad_weights}
+
+    def own_memory(tally: Tally) -> None:
+        """The result lies in the network's memory, apart from all that others own, whatever the size of the batch."""
+        network, parts, scratch = stage().network, load_part("stage2_numpy", "parts"), stage().arrays.Scratch()
+        rng, results = np.random.default_rng(5), []
+        with_weights = network.Residual([stage().convolution.Conv2d(np.ones((2, 2, 3, 3)), np.ones(2), 1, 1)])
+        dropping_none = network.Residual([parts.Dropout()])
+        own = "add into an array of this layer's own, out=this_pass.grad_array(self, grad_output)"
+        for residual, batch in ((with_weights, 2), (with_weights, 3), (with_weights, 2), (dropping_none, 2)):
+            this_pass, (x, grad) = parts.Pass(True, None, scratch), rng.standard_normal((2, batch, 2, 3, 4))
+            output = network.forward([residual], x, this_pass)[-1]
+            given, made = grad.copy(), output.copy()
+            tally.trying(f"Residual.backward(grad_output {grad.shape}), the same block after other sizes")
+            results.append(residual.backward(grad, this_pass))
+            cause = f"a layer may return grad_output itself, as dropout does that drops none: {own}"
+            tally.holds(np.array_equal(grad, given), "grad_output was changed by the call", cause=cause)
+            cause = f"what the forward pass has returned is not for the way back: {own}"
+            tally.holds(np.array_equal(output, made), "the output of the forward pass was changed", cause=cause)
+        residual.backward(grad, this_pass)
+        again = residual.backward(grad, this_pass)
+        cause = f"a new array for each step grows the memory that a step takes: {own}"
+        tally.holds(np.may_share_memory(results[-1], again), "each call makes a new array", cause=cause)
+        alike = np.allclose(results[-1], 2 * grad)
+        tally.holds(alike, "a block whose layers change nothing: wrong", expected="2 * grad_output", cause=own)
 
     def right(
         x: np.ndarray, w: np.ndarray, b: np.ndarray, grad: np.ndarray, shortcut: float = 1.0, layers: float = 1.0
@@ -258,6 +312,7 @@ def residual_backward() -> list[Check]:
             special=(3,),
             terms=lambda x, w, *more: 10 * w[0].size + x[:, 0].size,
             scale=scale,
+            way=own_memory,
             mistakes=[
                 Mistake(
                     "the shortcut is left out: x went into the sum as it is, so grad_output belongs to the result, too",

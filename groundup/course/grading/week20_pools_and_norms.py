@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from groundup.course.grading.problems.norms import (
     NORM_HAND,
     SAVED,
     TYPICAL,
+    VARIANCE,
     back_mistakes,
     norm_arguments,
     norm_back,
@@ -152,7 +154,14 @@ def batch_norm() -> list[Check]:
             cause = "return out, Saved(centred, rest, inverse, gamma.copy(), x.shape, training)"
             raise Wrong("batch_norm: the second result is not what the way back needs", expected="a Saved",
                         got=type(saved).__name__, cause=cause)  # fmt: skip
+        lines = (len(x), x.shape[1], x[0, 0].size)
+        if np.shape(saved.centred) != lines:
+            cause = "all rows and columns in one: x.reshape(*x.shape[:2], -1) - mean[:, np.newaxis]"
+            got = f"{np.shape(saved.centred)}"
+            raise Wrong("batch_norm: saved.centred is not (N, C, L)", expected=f"{lines}", got=got, cause=cause)
+        arrays[1] += 1  # as an optimizer does
         back, grad_gamma, _ = part.batch_norm_backward(pattern(x), saved)
+        arrays[1][...] = gamma
         plain, _ = part.batch_norm(*arrays, *again, training, *more, scratch=poisoned_scratch)
         unchanged(Tally(), (x, gamma, beta), arrays, ("x", "gamma", "beta"))
         check_dtype("batch_norm", plain, x.dtype)
@@ -203,7 +212,9 @@ def batch_norm_backward() -> list[Check]:
 
     def saved_of(x: np.ndarray, gamma: np.ndarray, training: bool) -> Any:
         one = np.ones(len(gamma), x.dtype)
-        return part.batch_norm(x, gamma, one, 0 * one, one * 1, training)[1]
+        saved = part.batch_norm(x, gamma, one, 0 * one, VARIANCE * one, training)[1]
+        left = np.abs(saved.centred).max(axis=(0, 2))  # as if so much of the mean were left
+        return replace(saved, centred=saved.centred + left[:, np.newaxis], rest=saved.rest + left)
 
     names = ("", "grad_gamma", "grad_beta")
 

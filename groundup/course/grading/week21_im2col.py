@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,14 @@ def gather_columns() -> list[Check]:
     def densely(padded: np.ndarray, g: Any) -> np.ndarray | None:
         return None if g.stride == ONE else reference(padded, replace(g, stride=ONE))[..., : g.output[0], : g.output[1]]
 
+    def images_first(padded: np.ndarray, g: Any) -> np.ndarray:
+        return windows(padded, g).transpose(0, 1, 4, 5, 2, 3).reshape(reference(padded, g).shape)
+
+    def images_before_channels(padded: np.ndarray, g: Any) -> np.ndarray:
+        channels, kh, kw, *of_places = reference(padded, g).shape
+        mixed = windows(padded, g).transpose(4, 5, 0, 1, 2, 3).reshape(kh, kw, channels, *of_places)
+        return mixed.transpose(2, 0, 1, 3, 4, 5)
+
     def reshaped(padded: np.ndarray, g: Any) -> np.ndarray:
         right = reference(padded, g)
         return windows(padded, g).reshape(right.shape)
@@ -98,6 +106,14 @@ def gather_columns() -> list[Check]:
             Mistake(
                 "the numbers stand in the order of the windows' view: reshape does not move an axis, transpose does",
                 reshaped,
+            ),
+            *(
+                Mistake(
+                    "images and channels are in the wrong order: C stands first, and N behind the window's rows and "
+                    "columns. Reshape does not move an axis",
+                    mixed,
+                )
+                for mixed in (images_first, images_before_channels)
             ),
             Mistake(SIDE_BY_SIDE, densely),
             Mistake(TURNED, lambda padded, g: reference(padded, g)[:, ::-1, ::-1]),
@@ -283,6 +299,40 @@ OTHER_WAYS = dict.fromkeys(
 PRODUCTS = ("@", "matmul", "dot")
 
 
+class Noting(np.ndarray):
+    """An array that notes how many axes the operands of its products have: matmul takes a stack of matrices, too."""
+
+    axes: ClassVar[list[int]] = []
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: tuple[Any, ...] = (), **more: Any) -> Any:
+        """The same on plain arrays."""
+        if ufunc is np.matmul:
+            self.axes.append(max(map(np.ndim, inputs)))
+        if out:
+            more["out"] = tuple(np.asarray(each) for each in out)
+        return getattr(ufunc, method)(*(np.asarray(each) for each in inputs), **more)
+
+
+def one_product_of_two(tally: Tally) -> None:
+    """The product is one of two matrices, and not of a stack of them, one for each image."""
+    convolution = on_arrays.stage().convolution
+    prepare = convolution._prepare
+
+    def noting(*arguments: Any) -> Any:
+        x, weights, *more = prepare(*arguments)
+        return x, weights.view(Noting), *more
+
+    tally.trying("how many matrices im2col multiplies")
+    Noting.axes.clear()
+    convolution._prepare = noting
+    try:
+        convolution.im2col(*images.conv_arguments(np.random.default_rng(3), TYPICAL))
+    finally:
+        convolution._prepare = prepare
+    cause = f"{ONE_PRODUCT}: the images' columns stand side by side, (C kh kw, N H' W')"
+    tally.holds(max(Noting.axes, default=2) == 2, "im2col has a product for each image", cause=cause)
+
+
 def im2col() -> list[Check]:
     """The rung: one product, for the whole batch."""
     function = on_arrays.stage().convolution.im2col
@@ -306,6 +356,7 @@ def im2col() -> list[Check]:
         own = [syntax_of(each) for each in with_helpers(function)]
         count = sum(name in PRODUCTS for tree in own for name, _ in names_in(tree))
         tally.holds(count == 1, f"im2col has {count} products of matrices", expected="1", cause=ONE_PRODUCT)
+        one_product_of_two(tally)
 
     def unmoved(x: Any, w: Any, b: Any, stride: Any, padding: Any) -> Any:
         """The sums (O, N H' W') read as (N, O, H', W')."""

@@ -39,6 +39,13 @@ HEADERS = {
 
 COMPILE_HINTS: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     (
+        r"'ptrdiff_t'.*sign-(?:compare|conversion)\]",
+        lambda found: (
+            "a size_t has no number below 0: what may lie before the beginning stays a ptrdiff_t, and a size is "
+            "made one where both meet, (ptrdiff_t)u"
+        ),
+    ),
+    (
         r"\[-W[^\]]*sign-(?:compare|conversion)\]|'size_t'.* to 'int'",
         lambda found: "count with size_t, as the sizes are: an int may be negative, and holds smaller numbers",
     ),

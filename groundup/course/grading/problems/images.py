@@ -157,15 +157,18 @@ CONV_HAND: list[tuple[tuple[Any, ...], Any]] = [
 ]
 
 
-def wrapped(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """The border as Python's negative indices read it: above the first row is the last one."""
+def wrapped(x: np.ndarray, rows_too: bool = True, columns_too: bool = True) -> Callable[[np.ndarray], np.ndarray]:
+    """The border as Python's negative indices read it: above the first row is the last one.
+
+    rows_too, columns_too: False where the border above, or to the left, is asked for
+    """
 
     def border(wide: np.ndarray) -> np.ndarray:
         rows, columns = x.shape[2:]
         top, left = (wide.shape[2] - rows) // 2, (wide.shape[3] - columns) // 2
         filled = np.zeros_like(wide)
-        for down in range(2):
-            for right in range(2):
+        for down in range(1 + rows_too):
+            for right in range(1 + columns_too):
                 first, at = top - rows * down, left - columns * right
                 if first >= 0 and at >= 0:
                     filled[:, :, first : first + rows, at : at + columns] = x
@@ -190,10 +193,13 @@ def _elsewhere(steps: Callable[[Pair], Pair] = lambda t: t, starts: Callable[[Pa
     return windows
 
 
-def _wrapped_around(x: np.ndarray, window: Pair, stride: Pair, padding: Pair) -> np.ndarray | None:
-    if padding == NONE:
-        return None
-    return gathered(x, window, output_of(x.shape, window, stride, padding), stride, padding, wrapped(x))
+def _wrapped_around(*axes: bool) -> Windows:
+    def windows(x: np.ndarray, window: Pair, stride: Pair, padding: Pair) -> np.ndarray | None:
+        if padding == NONE:
+            return None
+        return gathered(x, window, output_of(x.shape, window, stride, padding), stride, padding, wrapped(x, *axes))
+
+    return windows
 
 
 def _edge_repeated(x: np.ndarray, window: Pair, stride: Pair, padding: Pair) -> np.ndarray | None:
@@ -223,21 +229,17 @@ NO_BORDER = (
 
 BELOW_ZERO = (
     "an index below 0 counts from the end in Python: row -1 is the last row of the image, and no part of the border. "
-    "Ask whether 0 <= row"
+    "Ask whether 0 <= row, and 0 <= column"
 )
+
+OF_BOTH_AXES = "{}'s two numbers are exchanged, or one of them serves for both: the first one is for the rows"
 
 WINDOW_MISTAKES: list[tuple[str, Windows]] = [
     *((ONE_PLACE, _elsewhere(steps=steps)) for steps in left_out(1)),
-    *(
-        ("stride's two numbers are exchanged: the first one is for the rows", _elsewhere(steps=exchanged))
-        for exchanged in EXCHANGED
-    ),
+    *((OF_BOTH_AXES.format("stride"), _elsewhere(steps=exchanged)) for exchanged in EXCHANGED),
     *((NO_BORDER, _elsewhere(starts=starts)) for starts in left_out(0)),
-    *(
-        ("padding's two numbers are exchanged: the first one is for the rows", _elsewhere(starts=exchanged))
-        for exchanged in EXCHANGED
-    ),
-    (BELOW_ZERO, _wrapped_around),
+    *((OF_BOTH_AXES.format("padding"), _elsewhere(starts=exchanged)) for exchanged in EXCHANGED),
+    *((BELOW_ZERO, _wrapped_around(*axes)) for axes in ((True, True), (True, False), (False, True))),
     ("the border repeats the outermost pixels: it is 0", _edge_repeated),
 ]
 """For all functions that walk over windows."""
@@ -370,6 +372,11 @@ def conv_mistakes(output: str = "") -> list[Mistake]:
                 output,
             )
             for name, one in (("last", slice(-1, None)), ("first", slice(1)))
+        ),
+        Mistake(
+            "every image has the result of the first one: x[n], and not x[0]",
+            lambda x, w, b, *more: conv_of(np.broadcast_to(x[:1], x.shape), w, b, *more) if len(x) > 1 else None,
+            output,
         ),
         *(Mistake(text, misplaced(windows), output) for text, windows in WINDOW_MISTAKES),
         *(

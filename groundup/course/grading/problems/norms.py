@@ -25,6 +25,9 @@ CASES: list[Norm] = [
 ]
 """(shape of x, training, what is added to x): rows of features and images, one image, numbers far from zero."""
 
+VARIANCE = 4.0
+"""The running variance with which the way back is tried, not training."""
+
 SAVED = ("dL/dx by what is saved", "dL/dgamma by what is saved")
 
 
@@ -97,25 +100,32 @@ def norm_back(
     training: bool,
     *,
     mean: Any = 0.0,
-    var: Any = 1.0,
+    var: Any = VARIANCE,
     epsilon: float = 1e-5,
+    off: bool = False,
+    power: int = 1,
     shift: bool = True,
     bend: bool = True,
     slope: bool = True,
 ) -> dict[str, np.ndarray]:
-    """dL/dx, dL/dgamma and dL/dbeta. shift, bend, slope: whether these parts of dL/dx are there"""
+    """dL/dx, dL/dgamma and dL/dbeta.
+
+    off: whether as much of the mean is left in x as its largest number; power: of the inverse deviation before dL/dx
+    shift, bend, slope: whether these parts of dL/dx are there
+    """
     x, grad = x.astype(np.float64), grad.astype(np.float64)
     over = tuple(i for i in range(x.ndim) if i != 1)
     if training:
         mean, var = x.mean(axis=over), x.var(axis=over)
     inverse = 1 / np.sqrt(spread(np.asarray(var), x) + epsilon)
-    normalised = (x - spread(mean, x)) * inverse
+    x = x - spread(mean, x)
+    normalised = ((x + spread(np.abs(x).max(axis=over), x)) if off else x) * inverse
     grad_beta, grad_gamma = grad.sum(axis=over), (grad * normalised).sum(axis=over)
     count = x.size // x.shape[1]
     inner = grad
     if training:
         inner = grad - shift * spread(grad_beta, x) / count - bend * normalised * spread(grad_gamma, x) / count
-    result = inner * (spread(gamma, x) if slope else 1.0) * inverse
+    result = inner * (spread(gamma, x) if slope else 1.0) * inverse**power
     return {"": result, "grad_gamma": grad_gamma, "grad_beta": grad_beta}
 
 
@@ -207,6 +217,12 @@ def norm_mistakes() -> list[Mistake]:
             "",
             lambda x, gamma, beta, *more: norm_of(x, beta, gamma, *more)[""],
         ),
+        ("gamma is left out", "", lambda x, gamma, *more: norm_of(x, 0 * gamma + 1, *more)[""]),
+        (
+            "what is saved has the gamma of later: the optimizer changes gamma in place, so save a copy of it",
+            SAVED[0],
+            lambda x, gamma, *more: norm_of(x, gamma + 1, *more)[SAVED[0]],
+        ),
         ("beta is left out", "", lambda x, gamma, beta, *more: norm_of(x, gamma, 0 * beta, *more)[""]),
         (
             "the variance that is kept divides by n - 1: times n / (n - 1)",
@@ -242,9 +258,9 @@ def norm_mistakes() -> list[Mistake]:
 
 
 BACK_HAND: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-    (  # in use: mean 0, variance 1, so normalised is x; epsilon is small
+    (  # in use: mean 0, variance 4, so normalised is half of x; epsilon is small
         (np.array([[2.0], [3.0]]), np.array([[5.0], [-1.0]]), np.array([4.0]), False),
-        {"": np.array([[8.0], [12.0]]) / np.sqrt(1 + 1e-5), "grad_gamma": [7 / np.sqrt(1 + 1e-5)], "grad_beta": [5.0]},
+        {"": np.array([[8.0], [12.0]]) / np.sqrt(4 + 1e-5), "grad_gamma": [7 / np.sqrt(4 + 1e-5)], "grad_beta": [5.0]},
     ),
     (  # normalised is -1, -1, 1, 1 but for epsilon; a gradient that is the same everywhere goes nowhere
         (np.full((4, 1), 3.0), np.array([[0.0], [0.0], [2.0], [2.0]]), np.array([5.0]), True),
@@ -266,7 +282,7 @@ BACK_HAND: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 def back_mistakes() -> list[Mistake]:
     """The known mistakes of the way back."""
 
-    def of(trains: bool | None = True, **switches: bool) -> Callable[..., Any]:
+    def of(trains: bool | None = True, **switches: Any) -> Callable[..., Any]:
         return lambda grad, x, gamma, training: (
             norm_back(grad, x, gamma, training, **switches)[""] if trains in (None, training) else None
         )
@@ -285,6 +301,16 @@ def back_mistakes() -> list[Mistake]:
             of(bend=False),
         ),
         Mistake("gamma is left out: normalised was multiplied by it", of(None, slope=False)),
+        Mistake("dL/dx is not divided by the deviation: gamma * inverse stands before it", of(None, power=0)),
+        Mistake("dL/dx is divided by the deviation twice: inverse stands before it once", of(None, power=2)),
+        *(
+            Mistake(
+                "rest is left out: normalised = inverse * (centred - rest)",
+                lambda *given, name=name: norm_back(*given, off=True)[name],
+                name,
+            )
+            for name in ("", "grad_gamma")
+        ),
         Mistake(
             "training or not makes no difference here: in use mean and variance are constants, and dL/dx = gamma * "
             "inverse * g",
@@ -299,7 +325,7 @@ def back_mistakes() -> list[Mistake]:
             "centred is x - mean, and not divided by the deviation yet: times inverse",
             lambda grad, x, gamma, training: (
                 norm_back(grad, x, gamma, training)["grad_gamma"]
-                * np.sqrt((x.var(axis=tuple(i for i in range(x.ndim) if i != 1)) if training else 1.0) + 1e-5)
+                * np.sqrt((x.var(axis=tuple(i for i in range(x.ndim) if i != 1)) if training else VARIANCE) + 1e-5)
             ),
             "grad_gamma",
         ),
@@ -325,9 +351,9 @@ def back_mistakes() -> list[Mistake]:
 
 
 def grad_as_trained(grad: np.ndarray, x: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-    """dL/dx with the two terms of training, of a batch that was normalised by mean 0 and variance 1."""
+    """dL/dx with the two terms of training, of a batch that was normalised by mean 0 and VARIANCE."""
     over = tuple(i for i in range(x.ndim) if i != 1)
-    inverse = 1 / np.sqrt(1 + 1e-5)
+    inverse = 1 / np.sqrt(VARIANCE + 1e-5)
     normalised = x * inverse
     terms = grad.mean(axis=over), (grad * normalised).mean(axis=over)
     result: np.ndarray = (grad - spread(terms[0], x) - normalised * spread(terms[1], x)) * spread(gamma, x) * inverse

@@ -74,6 +74,7 @@ MAX_HAND: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((SMALL, (2, 2), None), {"": array([4, 2], [2, 5]), "indices": array([4, 2], [12, 10])}),
     ((array([-3, -1, -1, -2, -9]), (1, 2), None), {"": array([-1, -1]), "indices": array([1, 2])}),
     ((array([3, 3, 3], [3, 3, 3]), (2, 2), (1, 1)), {"": array([3, 3]), "indices": array([0, 1])}),
+    ((array([2, 1, -np.inf, -np.inf]), (1, 2), None), {"": array([2, -np.inf]), "indices": array([0, 2])}),
 ]
 
 
@@ -116,6 +117,13 @@ def max_mistakes() -> list[Mistake]:
             "indices",
         ),
         Mistake(
+            "a window of -inf alone has index 0: nothing is larger than -inf, so begin with the window's first number",
+            lambda x, size, stride: np.where(
+                np.isneginf(max_pool(x, size, stride)[""]), 0, max_pool(x, size, stride)["indices"]
+            ),
+            "indices",
+        ),
+        Mistake(
             "these indices count through the whole array: each channel begins anew at 0",
             of_indices(through_array),
             "indices",
@@ -131,9 +139,17 @@ def max_mistakes() -> list[Mistake]:
             "indices",
         ),
         Mistake(
-            "the window's corner is not at the place's number: it is at r * stride and s * stride",
-            of_indices(lambda x, size, stride, at: in_plane(x, size, stride, at, step=(1, 1))),
+            "row times the rows of the image: a row of the image is as long as the image is wide",
+            of_indices(lambda x, size, stride, at: in_plane(x, size, stride, at, width=x.shape[2])),
             "indices",
+        ),
+        *(
+            Mistake(
+                "the window's corner is not at the place's number: it is at r * stride and s * stride",
+                of_indices(lambda x, size, stride, at, of=of: in_plane(x, size, stride, at, step=of(size))),
+                "indices",
+            )
+            for of in (lambda size: (1, 1), lambda size: size)
         ),
         Mistake(
             "where the corner is, and not where the largest number is",

@@ -81,11 +81,14 @@ MUTANTS = [
         "rounded up",
     ),
     Mutant("19.1", "image[-", "image[2-", "values", "its last two numbers"),
+    Mutant("19.1", "// stride[1]", "// stride[0]", "values", "one number of a pair serves for both axes"),
     Mutant("19.1", "    check_window(function, image, window, padding)\n", "", "way", "check_window(…), has to stay"),
     Mutant("19.2", "weights[o][c][i][j]", "weights[o][c][-1 - i][-1 - j]", "values", "the kernel is turned"),
     Mutant("19.2", "[b] * output_columns", "[0.0] * output_columns", "values", "the bias is not added"),
     Mutant("19.2", "s * g.stride[1]", "s * g.stride[0]", "agreement", "stride's two numbers are exchanged"),
     Mutant("19.2", " * g.stride[0]", "", "values", "the window moves by one place"),
+    Mutant("19.2", "0 <= column < columns", "column < columns", "values", "and 0 <= column"),
+    Mutant("19.2", "* x[n][c]", "* x[0][c]", "values", "every image has the result of the first one"),
     Mutant("19.2", "0 <= row < rows and 0 <= column < columns", "row < rows and column < columns", "values", "below 0"),
     Mutant(
         "19.2", "out[n][o][r][s] += weights", "out[n][o][r][s] = weights", "values", "only the last product is kept"
@@ -127,6 +130,15 @@ MUTANTS = [
         "the mean, and not the sum",
     ),
     Mutant("19.3", BIAS, "[sum(_flat(image)) for image in grad_output]", "values", "summed over the channels"),
+    Mutant("19.3", BIAS, BIAS.replace("sum(_flat(of_images))", "sum(set(_flat(of_images)))"), "values", "wrong at"),
+    Mutant(
+        "19.3",
+        BIAS,
+        f"[sum(done) for done in (({BIAS})[: o + 1] for o in range(len(grad_output[0])))]",
+        "values",
+        "the sum of the channels before is still in it",
+    ),
+    Mutant("19.3", BIAS, f"[sum({BIAS})] * len(grad_output[0])", "values", "every channel has the sum of all"),
     Mutant(
         "19.3", BIAS, "[[sum(_flat([c])) for c in image] for image in grad_output]", "shape", "each image and channel"
     ),
@@ -203,6 +215,10 @@ MUTANTS = [
         "the kernel is turned",
     ),
     Mutant("19.5", INPUT, input_in_loops(kernels="[len(weights) - 1]"), "values", "only the last kernel counts"),
+    Mutant("19.5", INPUT, input_in_loops(kernels="[0]"), "values", "only the first kernel counts"),
+    Mutant(
+        "19.5", INPUT, input_in_loops().replace("stride[1]", "stride[0]"), "gradient", "one of them serves for both"
+    ),
     Mutant(
         "19.5",
         INPUT,

@@ -120,6 +120,17 @@ MUTANTS = [
     Mutant("20.1", VIEW, f"{VIEW}.swapaxes(4, 5)", "shape", "rows and columns of each window are exchanged"),
     Mutant("20.1", VIEW, f"{VIEW}.transpose(0, 1, 4, 5, 2, 3)", "shape", "the window's axes stand before the places"),
     Mutant("20.1", VIEW, f"{VIEW}.swapaxes(2, 3)", "values", "rows and columns of the places are exchanged"),
+    Mutant("20.1", VIEW, VIEW.replace("padded", "self.interior(padded)"), "values", "the border is cut off"),
+    Mutant(
+        "20.1",
+        VIEW,
+        VIEW.replace("padded", "np.pad(padded, [(0, 0), (0, 0), *((n, n) for n in self.padding)])"),
+        "values",
+        "once more",
+    ),
+    Mutant(
+        "20.1", VIEW, VIEW.replace("padded", "np.ascontiguousarray(padded)"), "way", "with gaps in memory are a copy"
+    ),
     Mutant(
         "20.1",
         f"return {VIEW}",
@@ -132,7 +143,8 @@ MUTANTS = [
     Mutant("20.2", "    out += bias[:, np.newaxis, np.newaxis]\n", "", "values", "the bias is not added"),
     Mutant("20.2", "weights, out=out)", "weights[:, :, ::-1, ::-1], out=out)", "values", "the kernel is turned"),
     Mutant("20.2", "nchwij,ocij->nohw", "nchwij,ocij->ohw", "shape", "ValueError"),
-    Mutant("20.2", "pad(x, g)", "x", "values", "wrong at index"),
+    Mutant("20.2", "pad(x, g)", "x", "values", "the border is left out"),
+    Mutant("20.2", "g.windows(pad(x, g))", "g.windows(pad(x, g)).copy()", "way", "copies all windows"),
     Mutant(
         "20.2",
         '"nchwij,ocij->nohw", g.windows(pad(x, g)), weights',
@@ -167,6 +179,15 @@ MUTANTS = [
         "the first one wins",
     ),
     Mutant("20.3", POOL, by_argmax(index="at"), "values", "count within the window"),
+    Mutant("20.3", POOL, by_argmax().replace("x.shape[3] +", "x.shape[2] +"), "values", "row times the rows of"),
+    Mutant("20.3", POOL, by_argmax().replace("* step", "* window"), "values", "the window's corner is not at"),
+    Mutant(
+        "20.3",
+        POOL,
+        by_argmax(fill="out[...], out_indices[...] = largest, np.where(largest == -np.inf, 0, index)"),
+        "values",
+        "a window of -inf alone has index 0",
+    ),
     Mutant("20.3", POOL, by_argmax(largest="np.maximum(flat.max(axis=-1), 0)"), "values", "sought from 0 on"),
     Mutant("20.3", POOL, by_argmax(largest="flat.mean(axis=-1)"), "values", "the mean of each window"),
     Mutant("20.3", POOL, by_argmax(largest="flat.min(axis=-1)"), "values", "the smallest number"),
@@ -279,6 +300,9 @@ MUTANTS = [
         "by what is saved",
     ),
     Mutant("20.5", NORM, norm(saved="None"), "shape", "not what the way back needs"),
+    Mutant("20.5", NORM, norm().replace("gamma.copy()", "gamma"), "agreement", "so save a copy of it"),
+    Mutant("20.5", NORM, norm().replace("Saved(centred", "Saved(centred.reshape(x.shape)"), "shape", "(N, C, L)"),
+    Mutant("20.5", NORM, norm().replace("gamma * inverse", "inverse"), "values", "gamma is left out"),
     Mutant("20.5", NORM, norm(fill="out = output"), "values", "another array than what was given"),
     Mutant("20.6", NORM_BACK, norm_back(inner="lines"), "values", "taken for constants"),
     Mutant(
@@ -296,6 +320,11 @@ MUTANTS = [
         "the term of the variance is missing",
     ),
     Mutant("20.6", NORM_BACK, norm_back(slope="inverse"), "values", "gamma is left out"),
+    Mutant(
+        "20.6", NORM_BACK, norm_back().replace("centred - saved.rest[:, np.newaxis]", "centred"), "values", "rest is"
+    ),
+    Mutant("20.6", NORM_BACK, norm_back(slope="saved.gamma"), "values", "is not divided by the deviation"),
+    Mutant("20.6", NORM_BACK, norm_back(slope="saved.gamma * inverse**2"), "values", "by the deviation twice"),
     Mutant("20.6", NORM_BACK, norm_back(when="True"), "values", "training or not makes no difference here"),
     Mutant(
         "20.6", NORM_BACK, norm_back(gamma="lines.sum(axis=(0, 2))"), "values", "the sum runs over the gradient alone"
@@ -311,6 +340,15 @@ MUTANTS = [
     Mutant("20.7", "np.add(grad, grad_output, out", "np.add(grad, 2 * grad_output, out", "values", "counts twice"),
     Mutant(
         "20.7", "out=this_pass.grad_array(self, grad_output)", "out=grad_output", "shape", "grad_output was changed"
+    ),
+    Mutant("20.7", "out=this_pass.grad_array(self, grad_output)", "out=grad", "way", "a layer may return grad_output"),
+    Mutant("20.7", ", out=this_pass.grad_array(self, grad_output)", "", "way", "each call makes a new array"),
+    Mutant(
+        "20.7",
+        "this_pass.grad_array(self, grad_output)",
+        'this_pass.array(self, "output", grad.shape, grad)',
+        "way",
+        "what the forward pass has returned",
     ),
 ]
 
@@ -364,5 +402,47 @@ RIGHT_ANSWERS = [
         "        return np.add(grad, grad_output, out=this_pass.grad_array(self, grad_output))\n",
         "        out = this_pass.grad_array(self, grad_output)\n"
         "        out[...] = grad + grad_output\n        return out\n",
+    ),
+    RightAnswer(  # the windows' own axes are laid behind the view of their corners
+        "20.1",
+        VIEW,
+        "np.lib.stride_tricks.as_strided(corners := self.shifted(padded, 0, 0), (*corners.shape, *self.window), "
+        "(*corners.strides, *padded.strides[2:]))",
+    ),
+    RightAnswer(  # one axis after the other
+        "20.1",
+        f"return {VIEW}",
+        "rows = sliding_window_view(padded, self.window[0], axis=2)[:, :, :: self.stride[0]]\n"
+        "        return sliding_window_view(rows, self.window[1], axis=3)[:, :, :, :: self.stride[1]]",
+    ),
+    RightAnswer(  # numbers in place of letters
+        "20.2",
+        '"nchwij,ocij->nohw", g.windows(pad(x, g)), weights',
+        "g.windows(pad(x, g)), [0, 1, 2, 3, 4, 5], weights, [6, 1, 4, 5], [0, 6, 2, 3]",
+    ),
+    RightAnswer(  # the three paths to x one by one
+        "20.6",
+        NORM_BACK,
+        "    g, n = grad_output.reshape(centred.shape), centred.shape[0] * centred.shape[2]\n"
+        "    c = centred - saved.rest[:, None]\n"
+        "    grad_gamma, grad_beta = np.einsum('ncl,ncl,c->c', g, c, inverse), np.einsum('ncl->c', g)\n"
+        "    scaled = g * saved.gamma[:, None]\n"
+        "    grad = scaled * inverse[:, None]\n"
+        "    if saved.training:\n"
+        "        of_variance = (scaled * c).sum((0, 2)) * -0.5 * inverse**3\n"
+        "        grad += (2 * of_variance[:, None] * c - grad.sum((0, 2))[:, None]) / n\n"
+        "    np.copyto(out, grad.reshape(out.shape))\n"
+        "    return out, grad_gamma.astype(dtype), grad_beta.astype(dtype)\n",
+    ),
+    RightAnswer(  # the shortcut first
+        "20.7",
+        "        grad: Any = backward(self.layers, grad_output, this_pass)\n"
+        "        return np.add(grad, grad_output, out=this_pass.grad_array(self, grad_output))\n",
+        "        own = this_pass.grad_array(self, grad_output)\n"
+        "        own[...] = grad_output\n"
+        "        for layer in reversed(self.layers):\n"
+        "            grad_output = backward([layer], grad_output, this_pass)\n"
+        "        own += grad_output\n"
+        "        return own\n",
     ),
 ]

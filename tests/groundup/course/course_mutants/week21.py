@@ -22,6 +22,13 @@ MUTANTS = [
     Mutant(
         "21.1",
         GATHER,
+        "columns[...] = g.windows(padded).transpose(0, 1, 4, 5, 2, 3).reshape(columns.shape)",
+        "values",
+        "images and channels are in the wrong order",
+    ),
+    Mutant(
+        "21.1",
+        GATHER,
         "windows = sliding_window_view(padded, g.window, axis=(2, 3))[:, :, : g.output[0], : g.output[1]]\n"
         "    columns[...] = windows.transpose(1, 4, 5, 0, 2, 3)",
         "values",
@@ -128,6 +135,15 @@ MUTANTS = [
         "    sums = np.stack([filters.reshape(-1) @ flat for filters in weights])",
         "way",
         "the point of im2col is one product",
+    ),
+    Mutant(
+        "21.3",
+        "sums = weights.reshape(len(weights), -1) @ columns.reshape(weights[0].size, -1)",
+        "of_images = columns.reshape(weights[0].size, len(x), -1).transpose(1, 0, 2)\n"
+        "    products = weights.reshape(len(weights), -1) @ of_images\n"
+        "    sums = products.transpose(1, 0, 2).reshape(len(weights), -1)",
+        "way",
+        "a product for each image",
     ),
     # 21.4 one_output
     Mutant("21.4", OUTSIDE, "", "values", "both are tested before x is read"),

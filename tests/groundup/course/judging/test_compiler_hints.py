@@ -23,6 +23,11 @@ GCC = """/tmp/t.c: In function 'f':
         ),
         ("comparison of integers of different signs: 'int' and 'size_t' [-Werror,-Wsign-compare]", "with size_t"),
         ("implicit conversion changes signedness: 'int' to 'unsigned long' [-Werror,-Wsign-conversion]", "with size_t"),
+        (
+            "conversion to 'long unsigned int' from 'ptrdiff_t' {aka 'long int'} may change the sign of the result "
+            "[-Werror=sign-conversion]",
+            "stays a ptrdiff_t",
+        ),
         ("conversion from 'size_t' {aka 'long unsigned int'} to 'int' may change value [-Werror=conversion]", "size_t"),
         (
             "conversion from 'double' to 'real' {aka 'float'} may change value [-Werror=float-conversion]",
