@@ -217,6 +217,20 @@ MUTANTS = [
     ),
     Mutant(
         "24.5",
+        "        if self._ahead is None or not",
+        "        self._begun = True\n        if self._ahead is None or not",
+        "memory",
+        "has begun an epoch all the same",
+    ),
+    Mutant(
+        "24.5",
+        "            self.prefetch(order)\n",
+        "            self._arrays[1 - self.current].copy_to_device(np.asarray(order, np.int32))\n",
+        "memory",
+        "other memory than self._pinned",
+    ),
+    Mutant(
+        "24.5",
         "            self._copies.synchronize()\n",
         "            cuda.synchronize()\n",
         "memory",
@@ -240,6 +254,8 @@ MUTANTS = [
 ]
 
 RIGHT_ANSWERS = [
+    RightAnswer("24.4", "        if self._copies:", "        if cuda_graphs.available():"),
+    RightAnswer("24.5", "        if self._copies:", "        if cuda_graphs.available():"),
     RightAnswer(
         "24.1",
         "        column = first_column\n        while column < features:\n"
