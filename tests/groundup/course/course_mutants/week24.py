@@ -10,6 +10,14 @@ MUTANTS = [
     Mutant("24.7", "gains = [taken - at_best if", "gains = [taken if", "values", "the slowest operation"),
     Mutant("24.7", "taken - at_best if", "1 - at_best / taken if", "values", "the least efficient one"),
     Mutant("24.7", "else 0.0 for", "else taken for", "values", "without a roof is chosen"),
+    Mutant("24.7", "if at_best is not None else", "if at_best else", "values", "wrong"),
+    Mutant(
+        "24.7",
+        "    gains = [",
+        "    least[:] = [b if b is not None else s for s, b in zip(seconds, least)]\n    gains = [",
+        "values",
+        "changes the lists",
+    ),
     Mutant("24.7", "step - largest)", "largest)", "values", "what is left of the step"),
     Mutant("24.7", "step - largest)", "sum(seconds) - largest)", "values", "more in it than its operations"),
     Mutant(
