@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from groundup.course.checks.source import names_in, syntax_of, uses_none_of, wit
 from groundup.course.grading.calling import fenced_arrays, on_arrays
 from groundup.course.grading.calling.c_functions import alike, c_floor, c_function, faster, graded, library
 from groundup.course.grading.calling.fenced_arrays import filled, read
+from groundup.course.grading.calling.noted_products import axes_of_products
 from groundup.course.grading.own_work import words_of
 from groundup.course.grading.problems import images
 from groundup.course.grading.problems.images import CASES, NONE, ONE, TYPICAL, Case, array
@@ -299,40 +300,6 @@ OTHER_WAYS = dict.fromkeys(
 PRODUCTS = ("@", "matmul", "dot")
 
 
-class Noting(np.ndarray):
-    """An array that notes how many axes the operands of its products have: matmul takes a stack of matrices, too."""
-
-    axes: ClassVar[list[int]] = []
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: tuple[Any, ...] = (), **more: Any) -> Any:
-        """The same on plain arrays."""
-        if ufunc is np.matmul:
-            self.axes.append(max(map(np.ndim, inputs)))
-        if out:
-            more["out"] = tuple(np.asarray(each) for each in out)
-        return getattr(ufunc, method)(*(np.asarray(each) for each in inputs), **more)
-
-
-def one_product_of_two(tally: Tally) -> None:
-    """The product is one of two matrices, and not of a stack of them, one for each image."""
-    convolution = on_arrays.stage().convolution
-    prepare = convolution._prepare
-
-    def noting(*arguments: Any) -> Any:
-        x, weights, *more = prepare(*arguments)
-        return x, weights.view(Noting), *more
-
-    tally.trying("how many matrices im2col multiplies")
-    Noting.axes.clear()
-    convolution._prepare = noting
-    try:
-        convolution.im2col(*images.conv_arguments(np.random.default_rng(3), TYPICAL))
-    finally:
-        convolution._prepare = prepare
-    cause = f"{ONE_PRODUCT}: the images' columns stand side by side, (C kh kw, N H' W')"
-    tally.holds(max(Noting.axes, default=2) == 2, "im2col has a product for each image", cause=cause)
-
-
 def im2col() -> list[Check]:
     """The rung: one product, for the whole batch."""
     function = on_arrays.stage().convolution.im2col
@@ -356,7 +323,10 @@ def im2col() -> list[Check]:
         own = [syntax_of(each) for each in with_helpers(function)]
         count = sum(name in PRODUCTS for tree in own for name, _ in names_in(tree))
         tally.holds(count == 1, f"im2col has {count} products of matrices", expected="1", cause=ONE_PRODUCT)
-        one_product_of_two(tally)
+        tally.trying("how many matrices im2col multiplies")
+        axes = axes_of_products(on_arrays.stage().convolution, images.conv_arguments(np.random.default_rng(3), TYPICAL))
+        side_by_side = f"{ONE_PRODUCT}: the images' columns stand side by side, (C kh kw, N H' W')"
+        tally.holds(axes == 2, "im2col has a product for each image", cause=side_by_side)
 
     def unmoved(x: Any, w: Any, b: Any, stride: Any, padding: Any) -> Any:
         """The sums (O, N H' W') read as (N, O, H', W')."""

@@ -3,6 +3,7 @@
 on_lists            stage 1: NumPy arrays become lists, and results become arrays
 watched_lists       lists that count how they are read
 on_arrays           stage 2: with `out` and without, in both dtypes
+noted_products      whether a product is one of two matrices or of a stack of them
 c_functions         stage 3's C functions
 c_harness           functions of a header, without building the stage
 c_trace             the order in which a C function reads and writes its arrays

@@ -6,7 +6,8 @@ in_order        the check that no copy, kernel or change of the host's memory is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ FROM_ELSEWHERE = (
 )
 SENT_TWICE = "an order that was sent ahead is sent again: self._ahead has to say what was sent, until it is in use"
 
+REFUSED = "prefetch raises ValueError for such an order: call it first, and change current and _begun after it"
+
 
 class Epochs:
     """`Orders` of stage 4 with two streams of its own: one for its copies, and one for the kernels. Where `streams` is
@@ -65,6 +68,18 @@ class Epochs:
         return found
 
 
+@contextmanager
+def having_streams(streams: bool) -> Iterator[None]:
+    """In this block stage 4 says itself whether there are streams: a method may ask that, or look at self._copies."""
+    graphs: Any = module("plans.cuda_graphs")
+    before = graphs.available
+    graphs.available = lambda: streams
+    try:
+        yield
+    finally:
+        graphs.available = before
+
+
 def epochs(orders: np.ndarray, streams: bool, ahead: bool) -> dict[str, np.ndarray]:
     """The orders that the kernels of each epoch have read: its first ones, and those after the next order was sent.
 
@@ -72,16 +87,17 @@ def epochs(orders: np.ndarray, streams: bool, ahead: bool) -> dict[str, np.ndarr
         another one than its own is sent
     """
     run, found = Epochs(orders.shape[1], streams), {}
-    for number, order in enumerate(orders, start=1):
-        if ahead and number == len(orders):
-            run.orders.prefetch(order[::-1].copy())
-        run.orders.begin(order.copy())
-        run.orders.check_steps(0, 1, 1, 1)
-        first = run.launch()
-        if ahead and number < len(orders):
-            run.orders.prefetch(orders[number].copy())
-        last = run.launch()
-        found[f"epoch {number}"], found[f"epoch {number}, last steps"] = run.read(first), run.read(last)
+    with having_streams(streams):
+        for number, order in enumerate(orders, start=1):
+            if ahead and number == len(orders):
+                run.orders.prefetch(order[::-1].copy())
+            run.orders.begin(order.copy())
+            run.orders.check_steps(0, 1, 1, 1)
+            first = run.launch()
+            if ahead and number < len(orders):
+                run.orders.prefetch(orders[number].copy())
+            last = run.launch()
+            found[f"epoch {number}"], found[f"epoch {number}, last steps"] = run.read(first), run.read(last)
     return found
 
 
@@ -106,7 +122,7 @@ def in_order(function: str) -> Any:
         rng = np.random.default_rng(4)
         first, second, third = (rng.permutation(9) for _ in range(3))
         tally.trying("copies of two epochs' orders beside kernels in another stream")
-        with stream_record.recorded() as record:
+        with stream_record.recorded() as record, having_streams(True):
             run = Epochs(9)
             sent = [0]
 
@@ -147,8 +163,24 @@ def in_order(function: str) -> Any:
             got=f"{sent[0]} copies",
             cause=SENT_TWICE if sent[0] > 4 else "",
         )
+        if function == "begin":
+            _judge_refusal(tally)
 
     return check
+
+
+def _judge_refusal(tally: Tally) -> None:
+    """That an order which is none raises ValueError, and begins no epoch."""
+    tally.trying("begin of an order that visits sample 0 twice")
+    run = Epochs(3)
+    with having_streams(True):
+        try:
+            run.orders.begin(np.array([0, 0, 1]))
+        except ValueError:
+            begun = run.orders._begun or run.orders.current != 0
+            tally.holds(not begun, "begin refuses an order, and has begun an epoch all the same", cause=REFUSED)
+        else:
+            raise Wrong("begin takes an order that visits sample 0 twice", expected="a ValueError", cause=REFUSED)
 
 
 def _judge_waits(tally: Tally, record: Any, run: Epochs, before: int, waits: int, name: str) -> None:

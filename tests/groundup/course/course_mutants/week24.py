@@ -11,6 +11,13 @@ MUTANTS = [
     Mutant("24.7", "else 0.0 for", "else taken for", "values", "without a roof is chosen"),
     Mutant("24.7", "if at_best is not None", "if at_best", "values", ""),
     Mutant("24.8", "(weights * maps)", "(weights * np.maximum(maps, 0))", "agreement", "what a map has below 0 counts"),
+    Mutant(
+        "24.7",
+        "    gains = [",
+        "    least[:] = [b if b is not None else s for s, b in zip(seconds, least)]\n    gains = [",
+        "values",
+        "changes the lists",
+    ),
     Mutant("24.7", "step - largest)", "largest)", "values", "what is left of the step"),
     Mutant("24.7", "step - largest)", "sum(seconds) - largest)", "values", "more in it than its operations"),
     Mutant(
@@ -218,6 +225,20 @@ MUTANTS = [
     ),
     Mutant(
         "24.5",
+        "        if self._ahead is None or not",
+        "        self._begun = True\n        if self._ahead is None or not",
+        "memory",
+        "has begun an epoch all the same",
+    ),
+    Mutant(
+        "24.5",
+        "            self.prefetch(order)\n",
+        "            self._arrays[1 - self.current].copy_to_device(np.asarray(order, np.int32))\n",
+        "memory",
+        "other memory than self._pinned",
+    ),
+    Mutant(
+        "24.5",
         "            self._copies.synchronize()\n",
         "            cuda.synchronize()\n",
         "memory",
@@ -241,6 +262,8 @@ MUTANTS = [
 ]
 
 RIGHT_ANSWERS = [
+    RightAnswer("24.4", "        if self._copies:", "        if cuda_graphs.available():"),
+    RightAnswer("24.5", "        if self._copies:", "        if cuda_graphs.available():"),
     RightAnswer(
         "24.1",
         "        column = first_column\n        while column < features:\n"
