@@ -14,7 +14,7 @@ week15_optimizers_and_step, week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
-week19_windows, week19_gradients, week20_convolution_in_numpy, week20_pools_and_norms, week21_im2col,
+week19_windows, week19_gradients, week20_convolution_in_numpy, week20_pools_and_norms, week21_im2col, week21_in_c,
 week22_fewer_multiplications, week23_convolution_kernels, week23_pooling_and_normalising, week24_images_from_bytes,
 week24_sending_ahead, week24_seeing_inside
                                                             phase 7, images
