@@ -74,7 +74,8 @@ def seen_by_thread(x, channel, shift, first, end):
 
 @cuda.jit
 def statistics(x, parts):
-    """parts (P, 3, C): COUNT, MEAN and SQUARES of x (N, C, L) - x[0, c, 0], each part over its share of the images.
+    """parts (P, 3, C): COUNT, MEAN and SQUARES of x (N, C, L) - x[0, c, 0], each part over its share of the images:
+    N / P, rounded up, so that the last parts may have fewer or none.
 
     Grid (C, P), a block of a power of two of threads, at most THREADS.
     """

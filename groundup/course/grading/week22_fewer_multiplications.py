@@ -336,7 +336,7 @@ def _sums(at: np.ndarray, values: np.ndarray) -> np.ndarray:
 def with_points(points: np.ndarray, function: Callable[[int], Any]) -> Any:
     """A function of the outputs of F(m, 3), m = len(points) - 1, with these points for it."""
     outputs, before = len(points) - 1, dict(winograd.POINTS)
-    winograd.POINTS[outputs] = tuple(Fraction(point) for point in points.tolist())
+    winograd.POINTS[outputs] = tuple(points.tolist())
     try:
         return function(outputs)
     finally:
