@@ -429,7 +429,11 @@ def statistics() -> list[Check]:
                 lambda rng: (channels_far_apart(rng, 4, 2, 64), Out((2, 3, 2))),
                 coalesced(0, "neighbouring threads take neighbouring numbers of the image: seen_by_thread does so"),
                 race=BARRIER_MISSING,
-                work=[Work(0, 3, "load"), Work(1, 3)],
+                work=[
+                    Work(0, 3, "load"),
+                    Work(1, 3),
+                    Work(None, 80, "load", "the groups of 64 threads are joined by a tree of halves, in six levels"),
+                ],
             ),
             types=only_float32(
                 kernel, Launch((1, 1), 4), lambda rng: (channels_far_apart(rng, 2, 1, 4), Out((1, 3, 1)))

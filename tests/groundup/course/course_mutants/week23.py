@@ -249,6 +249,20 @@ MUTANTS = [
         "values",
         "the shift is the channel's first number",
     ),
+    Mutant(  # right numbers, and 63 threads that wait
+        "23.6",
+        "            other = counts[thread + half]\n",
+        "            other = x.dtype.type(0)\n"
+        "            for k in range(1, cuda.blockDim.x if thread == 0 and half == cuda.blockDim.x // 2 else 1):\n"
+        "                if counts[k] > x.dtype.type(0):\n"
+        "                    squares_of[0] = joined_squares(\n"
+        "                        counts[0], means[0], squares_of[0], counts[k], means[k], squares_of[k]\n"
+        "                    )\n"
+        "                    means[0] = joined_mean(counts[0], means[0], counts[k], means[k])\n"
+        "                    counts[0] = counts[0] + counts[k]\n",
+        "memory",
+        "a tree of halves",
+    ),
     Mutant(
         "23.6",
         "            if other > x.dtype.type(0):\n",
