@@ -316,6 +316,7 @@ def test_an_array_goes_through_the_array_interface_and_other_memory_is_refused()
     add_one[1, 3](Foreign())
     assert device.copy_to_host().tolist() == [0, 2, 3, 4]
     assert cuda.as_cuda_array(Foreign()).copy_to_host().tolist() == [2, 3, 4]
+    assert cuda.device_array(0).__cuda_array_interface__["data"] == (0, False)
     host = np.zeros(3)
     Foreign.__cuda_array_interface__ = {**Foreign.__cuda_array_interface__, "data": (host.ctypes.data, False)}
     with pytest.raises(TypeError, match="as_cuda_array: expected an array of the emulated device, got the address 0x"):
