@@ -90,7 +90,7 @@ class DeviceNDArray:
             "strides": None if self.is_c_contiguous() else self.strides,
             "typestr": self.dtype.str,
             "descr": self.dtype.descr,
-            "data": (self._array.ctypes.data, not self._array.flags.writeable),
+            "data": (self._array.ctypes.data if self.size else 0, not self._array.flags.writeable),
             "stream": None,
             "version": 3,
         }

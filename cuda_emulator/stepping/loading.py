@@ -29,10 +29,11 @@ def loader(cuda: Namespace, numbers: Any, compiled: Callable[[FunctionSource, bo
 
     def load(source: FunctionSource, is_kernel: bool) -> Callable[..., Any]:
         if source not in loaded:
+            code = compiled(source, is_kernel)  # before its names are read: it adds the functions made for a call
             names: dict[str, Any] = {name: cuda if is_cuda(value) else value for name, value in source.names.items()}
             names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
             names |= {CUDA: cuda, NUMBERS: numbers, FUNCTION: device}
-            exec(compiled(source, is_kernel), names)
+            exec(code, names)
             loaded[source] = names[source.tree.name]  # the name in the `def` statement; __name__ may have been changed
         return loaded[source]
 

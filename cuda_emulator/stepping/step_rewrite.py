@@ -21,11 +21,16 @@ from typing import Any
 import numba
 import numpy as np
 
+from ..compiler.functions import DeviceFunction
 from ..compiler.reading import groups
+from ..compiler.reading.expressions import NO_VALUE
+from ..compiler.reading.inline import FOR_COMPILERS, BoundSource, constant_arguments
+from ..compiler.reading.inline import by_position as in_order_of_parameters
 from ..compiler.reading.names import UNKNOWN, callable_in_kernels, constant, cuda_path, look_up
 from ..compiler.reading.nested import NestedFunction, nested_functions
 from ..compiler.reading.signatures import by_position
 from ..compiler.reading.source import FunctionSource, own_nodes
+from ..errors import KernelError
 from ..intrinsics import COLLECTIVES, GRID_BARRIER, LOADS, NOT_SUPPORTED, STORES, not_supported
 from .step_namespace import Thread
 from .step_numbers import OPERATORS
@@ -45,8 +50,13 @@ def synchronises(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) 
         if isinstance(node, ast.Call):
             if cuda_path(source, node.func) in COLLECTIVES or groups.is_barrier(source, node):
                 return True
-            called = device_source(look_up(source, node.func))
-            if called is not None and called not in (source, *seen) and synchronises(called, (source, *seen)):
+            function = look_up(source, node.func)
+            called = device_source(function)
+            if called is None or any(called.tree is known.tree for known in (source, *seen)):
+                continue
+            if not isinstance(function, NestedFunction):
+                _, called = Rewrite(source, False).bound(node, called)
+            if synchronises(called, (source, *seen)):
                 return True
     return False
 
@@ -55,13 +65,23 @@ def compile_step(source: FunctionSource, is_kernel: bool) -> CodeType:
     """The code of a module that defines the rewritten function."""
     tree = copy.deepcopy(source.tree)
     tree.decorator_list, tree.returns = [], None
-    for argument in (*tree.args.posonlyargs, *tree.args.args):
-        argument.annotation = None
+    tree.args = parameters_of(source, tree.args)
     rewrite = Rewrite(source, is_kernel)
     tree.body = [new for old in tree.body for new in rewrite.statements(old)]
     module = ast.Module(body=[tree], type_ignores=[])
     ast.fix_missing_locations(module)
     return compile(module, source.filename, "exec")
+
+
+def parameters_of(source: FunctionSource, arguments: ast.arguments) -> ast.arguments:
+    """The function's parameters without annotations. Those bound to functions and types are names, and go."""
+    for argument in (*arguments.posonlyargs, *arguments.args):
+        argument.annotation = None
+    if isinstance(source, BoundSource):
+        arguments.posonlyargs = [each for each in arguments.posonlyargs if each.arg not in source.bound]
+        arguments.args = [each for each in arguments.args if each.arg not in source.bound]
+        arguments.defaults = []  # a call gives the others all
+    return arguments
 
 
 class Rewrite(ast.NodeTransformer):
@@ -161,6 +181,8 @@ class Rewrite(ast.NodeTransformer):
     def _function(self, node: ast.Call) -> ast.expr:
         value = look_up(self.source, node.func)
         called = None if value is UNKNOWN else device_source(value)
+        if called is not None and not isinstance(value, NestedFunction):
+            node, called = self.bound(node, called)
         new: ast.Call = self.generic_visit(node)  # type: ignore[assignment]
         if isinstance(value, NestedFunction):
             return _at(ast.YieldFrom(value=new), node) if synchronises(value.source) else new
@@ -172,6 +194,28 @@ class Rewrite(ast.NodeTransformer):
             return new
         first = [] if name in ("least", "greatest", "pow") else [new.func]
         return self._number(name, first + new.args, node)
+
+    def error(self, message: str, node: ast.AST) -> KernelError:
+        """A KernelError that points to `node`."""
+        return self.source.error(message, node)
+
+    def bound(self, node: ast.Call, called: FunctionSource) -> tuple[ast.Call, FunctionSource]:
+        """A call that passes functions or types, and the function called with these in place of its parameters."""
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if not any(isinstance(look_up(self.source, argument), FOR_COMPILERS) for argument in given):
+            return node, called
+        arguments = in_order_of_parameters(self, called, node)
+        bound = constant_arguments(self, called, arguments)
+        passed = next((each for each in given if isinstance(look_up(self.source, each), DeviceFunction)), None)
+        if not bound and passed is not None:
+            raise self.source.error(f"{ast.unparse(passed)!r} {NO_VALUE}", passed)
+        if not bound:
+            return node, called
+        name = f"__bound_{node.lineno}_{node.col_offset}__"
+        self.source.names[name] = function = DeviceFunction(called.function)
+        function.__dict__["source"] = source = BoundSource(called, bound)
+        rest = [argument for name, argument in zip(called.parameters, arguments, strict=True) if name not in bound]
+        return _at(ast.Call(func=_name(name), args=rest, keywords=[]), node), source
 
     # ---- arithmetic
 

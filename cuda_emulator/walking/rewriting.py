@@ -25,7 +25,7 @@ from ..compiler.reading.signatures import by_position
 from ..compiler.reading.source import FunctionSource
 from ..intrinsics import BARRIERS, STORES
 from ..stepping.step_numbers import OPERATORS
-from ..stepping.step_rewrite import CUDA, FUNCTION, Rewrite, device_source
+from ..stepping.step_rewrite import CUDA, FUNCTION, Rewrite, device_source, parameters_of
 from .marks import Kind, Mark, Plan
 
 
@@ -33,8 +33,7 @@ def compile_walk(source: FunctionSource, is_kernel: bool, plan: Plan) -> CodeTyp
     """The code of a module that defines the rewritten function, a generator. What it finds is added to the plan."""
     tree = copy.deepcopy(source.tree)
     tree.decorator_list, tree.returns = [], None
-    for argument in (*tree.args.posonlyargs, *tree.args.args):
-        argument.annotation = None
+    tree.args = parameters_of(source, tree.args)
     rewrite = WalkRewrite(source, is_kernel, plan)
     tree.body = [new for old in tree.body for new in rewrite.statements(old)]
     module = ast.Module(body=[tree], type_ignores=[])
@@ -192,6 +191,9 @@ class WalkRewrite(Rewrite):
         nested = isinstance(value, NestedFunction)
         if not nested and (value is UNKNOWN or device_source(value) is None):
             return super()._function(node)
+        called = None if nested else device_source(value)
+        if called is not None:
+            node, _ = self.bound(node, called)
         new: ast.Call = self.generic_visit(node)  # type: ignore[assignment]
         mark = self._mark("call")
         self._mark("return")  # the number after it

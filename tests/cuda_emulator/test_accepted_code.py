@@ -92,6 +92,98 @@ def test_a_race_between_arrays_that_take_turns_is_found() -> None:
         no_barrier[1, 4](np.zeros(4, np.float32))
 
 
+@cuda.jit(device=True)
+def place_of(value, a):  # type: ignore[no-untyped-def]
+    for i in range(a.size):
+        if a[i] == value:
+            break
+    else:
+        return -1
+    return i
+
+
+@cuda.jit
+def loops_with_else(a, out):  # type: ignore[no-untyped-def]
+    shared = cuda.shared.array(4, float32)
+    t = cuda.threadIdx.x
+    shared[t] = t
+    for _ in range(2):
+        if a[0] > 100:
+            break
+    else:
+        cuda.syncthreads()
+    out[t] = shared[3 - t]
+    for _ in range(3):
+        n = 0
+        while n < t:
+            if n == 2:
+                break
+            n += 1
+        else:
+            out[t] += 10
+            if t == 1:
+                break  # of the loop around
+    else:
+        out[t] += 1000
+    out[t] += 100 * place_of(t, a)
+
+
+@BOTH_MODES
+def test_a_loop_may_have_an_else(mode: dict[str, bool]) -> None:
+    out = np.zeros(4)
+    with options(**mode):
+        loops_with_else[1, 4](np.arange(3.0), out)
+    assert out.tolist() == [3 + 30 + 1000, 2 + 10 + 100, 1 + 30 + 1000 + 200, 0 + 1000 - 100]
+
+
+@cuda.jit(device=True)
+def summed(a, b):  # type: ignore[no-untyped-def]
+    return a + b
+
+
+@cuda.jit(device=True)
+def over_the_block(a, b):  # type: ignore[no-untyped-def]
+    shared = cuda.shared.array(4, float32)
+    shared[cuda.threadIdx.x] = a
+    cuda.syncthreads()
+    return shared[3 - cuda.threadIdx.x] + b
+
+
+@cuda.jit(device=True)
+def value_of(function, x, dtype, more=1):  # type: ignore[no-untyped-def]
+    one = cuda.local.array(1, dtype)
+    one[0] = function(x, more)
+    return dtype(one[0] + 0.5)
+
+
+@cuda.jit
+def passes_functions(out):  # type: ignore[no-untyped-def]
+    out[cuda.threadIdx.x] = value_of(summed, cuda.threadIdx.x, dtype=int32)
+    out[cuda.threadIdx.x] += value_of(over_the_block, cuda.threadIdx.x, float32, more=2)
+
+
+@BOTH_MODES
+def test_a_device_function_may_be_given_functions_and_types(mode: dict[str, bool]) -> None:
+    out = np.zeros(4)
+    with options(**mode):
+        passes_functions[1, 4](out)
+    assert out.tolist() == [(t + 1) + (3 - t + 2 + 0.5) for t in range(4)]
+
+
+def test_a_function_that_step_mode_cannot_pass_on_is_named() -> None:
+    @cuda.jit(device=True)
+    def changes(function, x):  # type: ignore[no-untyped-def]
+        function = x
+        return function
+
+    @cuda.jit
+    def kernel(out):  # type: ignore[no-untyped-def]
+        out[0] = changes(summed, 1)
+
+    with options(step=True), pytest.raises(KernelError, match="'summed' is a device function: call it; it cannot be"):
+        kernel[1, 1](np.zeros(1))
+
+
 def made(operation: Any, flag: bool) -> Any:
     if flag:
         number = 3
@@ -224,6 +316,7 @@ def test_an_array_goes_through_the_array_interface_and_other_memory_is_refused()
     add_one[1, 3](Foreign())
     assert device.copy_to_host().tolist() == [0, 2, 3, 4]
     assert cuda.as_cuda_array(Foreign()).copy_to_host().tolist() == [2, 3, 4]
+    assert cuda.device_array(0).__cuda_array_interface__["data"] == (0, False)
     host = np.zeros(3)
     Foreign.__cuda_array_interface__ = {**Foreign.__cuda_array_interface__, "data": (host.ctypes.data, False)}
     with pytest.raises(TypeError, match="as_cuda_array: expected an array of the emulated device, got the address 0x"):

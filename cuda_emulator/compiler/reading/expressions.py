@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SHORT = {"threadIdx": "_t", "blockIdx": "_b", "blockDim": "_bd", "gridDim": "_gd"}
 PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple, ast.Slice, ast.Starred)
+NO_VALUE = "is a device function: call it; it cannot be stored or passed as an argument"
 WITHOUT_SUPPORT = {
     ast.List: "a device has no lists; use a tuple, or cuda.local.array(shape, dtype)",
     ast.ListComp: "a device has no lists; use a loop and cuda.local.array(shape, dtype)",
@@ -132,9 +133,7 @@ def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.exp
     if replacement is not None:
         return replacement
     if isinstance(value, DeviceFunction):
-        raise normaliser.error(
-            f"{text!r} is a device function: call it; it cannot be stored or passed as an argument", node
-        )
+        raise normaliser.error(f"{text!r} {NO_VALUE}", node)
     raise normaliser.error(
         f"{text!r} is {describe_kind(value)}; a kernel can use numbers, tuples of them, NumPy arrays, types, the "
         "functions of math and NumPy, and device functions",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numba import types
 
+from ...errors import KernelError
 from ...intrinsics import COLLECTIVES, Intrinsic
 from ..functions import DeviceFunction
 from ..trees import assign, call, constant, copied, load, placed
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 
 FOR_COMPILERS = (Intrinsic, DeviceFunction, types.Type, np.dtype)
 """Values that exist only while a kernel is compiled."""
+
+
+class Caller(Protocol):
+    """What rewrites the function with the call: of the compiler, or of step mode."""
+
+    source: FunctionSource
+
+    def error(self, message: str, node: ast.AST) -> KernelError:
+        """A KernelError that points to `node`."""
 
 
 def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
@@ -81,7 +91,7 @@ class BoundSource(FunctionSource):
         self.names.update(self.bound)
 
 
-def constant_arguments(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr]) -> dict[str, Any]:
+def constant_arguments(caller: Caller, source: FunctionSource, arguments: list[ast.expr]) -> dict[str, Any]:
     """{parameter: value} of the arguments that are constants, if one of them is a function or a type: no variable of
     the generated source can hold that. Empty for all other calls."""
     if source.captured or source.nested:
@@ -102,7 +112,7 @@ def constant_arguments(caller: Normaliser, source: FunctionSource, arguments: li
     return bound if any(isinstance(value, FOR_COMPILERS) for value in bound.values()) else {}
 
 
-def by_position(caller: Normaliser, source: FunctionSource, node: ast.Call) -> list[ast.expr]:
+def by_position(caller: Caller, source: FunctionSource, node: ast.Call) -> list[ast.expr]:
     """The call's arguments in the order of the function's parameters."""
     parameters = source.parameters[: len(source.parameters) - len(source.captured)]
     given = dict(zip(parameters, node.args, strict=False))
@@ -122,7 +132,7 @@ def by_position(caller: Normaliser, source: FunctionSource, node: ast.Call) -> l
     return [given[name] for name in parameters] + [placed(load(name), node) for name in source.captured]
 
 
-def default_value(caller: Normaliser, source: FunctionSource, name: str, value: Any, node: ast.Call) -> ast.expr:
+def default_value(caller: Caller, source: FunctionSource, name: str, value: Any, node: ast.Call) -> ast.expr:
     """The expression for an argument that a call leaves out."""
     found = static_expression(value)
     if found is None:

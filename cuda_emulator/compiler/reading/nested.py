@@ -12,6 +12,7 @@ import copy
 from typing import Any
 
 from ..functions import DeviceFunction
+from .loop_else import without_loop_else
 from .source import FunctionSource, own_nodes, stored_in
 
 
@@ -33,6 +34,7 @@ class NestedSource(FunctionSource):
             ast.FunctionDef(name=name, args=copy.deepcopy(node.args), body=body, decorator_list=[]), node
         )
         ast.fix_missing_locations(self.tree)
+        without_loop_else(self.tree)
         self.text = ast.unparse(self.tree)
         self.parameters = self.plain_parameters(node.args)
         self.stored = set(self.parameters) | stored_in(self.tree.body)

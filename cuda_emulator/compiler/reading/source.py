@@ -19,6 +19,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...errors import KernelError
+from .loop_else import without_loop_else
 
 #: The name of a lambda in generated source and in messages.
 LAMBDA = "a_lambda"
@@ -161,6 +162,7 @@ class FunctionSource:
             )
         self.tree = definitions[0]
         ast.increment_lineno(self.tree, self.first_line - 1)
+        without_loop_else(self.tree)
         self.parameters = self.plain_parameters(self.tree.args)
         values = function.__defaults__ or ()
         self.defaults: dict[str, Any] = dict(zip(self.parameters[::-1], values[::-1], strict=False))

@@ -101,8 +101,6 @@ def returned(normaliser: Normaliser, node: ast.Return) -> list[ast.stmt]:
 
 def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
     """`for target in iterated`."""
-    if node.orelse:
-        raise normaliser.error("for/else is not supported by the emulator", node)
     iterated = normaliser.expression(node.iter)
     target = assignments.target(normaliser, node.target)
     first: list[ast.stmt] = []
@@ -119,8 +117,6 @@ def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
 
 def while_loop(normaliser: Normaliser, node: ast.While) -> list[ast.stmt]:
     """`while test`. A test with a collective moves into the body."""
-    if node.orelse:
-        raise normaliser.error("while/else is not supported by the emulator", node)
     outer, normaliser.before = normaliser.before, []
     test = normaliser.expression(node.test)
     first, normaliser.before = normaliser.before, outer

@@ -57,7 +57,6 @@ REFUSED_BY_THE_EMULATOR_ALONE = {
     "shape_name_assigned_again": "a local variable is a constant where it is assigned once",
     "flat_attribute": "index the array, or its ravel()",
     "vector_type": "use single numbers or an array",
-    "for_else": "use a flag",
     "match_statement": "use if and elif",
     "float16_argument": "Numba has no float16 on the CPU",
 }

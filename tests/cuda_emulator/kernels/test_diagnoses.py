@@ -350,14 +350,6 @@ def tries(A, out):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit
-def for_else(A, out):  # type: ignore[no-untyped-def]
-    for i in range(3):  # else
-        out[i] = 1
-    else:
-        out[0] = 2
-
-
-@cuda.jit
 def halves(A, out):  # type: ignore[no-untyped-def]
     out[0] = cuda.fp16.hadd(A[0, 0], A[0, 0])  # halves
 
@@ -424,7 +416,6 @@ def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
             "as its last statement: anything else is not supported by the emulator",
         ),
         (tries, "try", "try is not supported by the emulator inside a kernel"),
-        (for_else, "else", "for/else is not supported by the emulator"),
         (halves, "halves", "cuda.fp16.hadd() is not supported by the emulator: compute in float32"),
         (
             plain_python,

@@ -278,8 +278,6 @@ STATEMENTS = [
     ("from os import path", "import is not supported"),
     ("global TILE", "global is not supported"),
     ("match n:\n    case 1:\n        pass", "match is not supported"),
-    ("n = 0\nfor i in range(3):  # here\n    pass\nelse:\n    pass", "for/else is not supported by the emulator"),
-    ("while n:\n    n -= 1\nelse:\n    pass", "while/else is not supported by the emulator"),
     ("if n:\n    return n  # here", "a kernel cannot return a value: write it into an array that you pass in"),
     ("a, *b = A", "'*b' cannot be assigned to in a kernel"),
     ("a, b = 1, 2, 3", "2 names on the left, 3 values on the right"),
