@@ -7,5 +7,6 @@ normalise        rewrites the kernel. The rules are in expressions, calls, state
 inline           inlines device functions that synchronise
 groups           the group of all blocks, which has a barrier across the grid
 unassigned       variables that may have no value where they are read
+loop_else        loops with `else`, as loops without
 nested           functions that a kernel defines inside, with def or lambda
 """
