@@ -52,6 +52,7 @@ from groundup.course.grading.problems.image_kernels import (
     gathered,
     output_shape,
     products,
+    tile_mistakes,
 )
 
 cuda = module("backend").cuda
@@ -302,21 +303,6 @@ def halo_tile() -> list[Check]:
         """Every output of a group has the sums of its first kernel."""
         return convolved(x, weights[np.arange(len(weights)) // group * group], bias, steps)
 
-    def narrow_piece(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
-        """The piece has TILE - 1 + kh rows, and as few columns: what lies beyond it was never filled."""
-        right = convolved(x, weights, bias, steps)
-        r, s = (np.arange(size) % TILE * step for size, step in zip(right.shape[2:], steps, strict=False))
-        return np.where((r < TILE)[:, None] & (s < TILE), right, np.nan)
-
-    def begun_early(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
-        """The piece of each tile begins at first_row - top and first_column - left."""
-        found = convolved(x, weights, bias, steps)
-        for i, j in np.ndindex(*(-(-size // TILE) for size in found.shape[2:])):
-            begin = i * TILE * (1 - steps[0]) - steps[2], j * TILE * (1 - steps[1]) - steps[3]
-            of_tile = convolved(x, weights, bias, steps, begin=lambda steps, begin=begin: begin)
-            found[..., i * TILE :, j * TILE :] = of_tile[..., i * TILE :, j * TILE :]
-        return found
-
     def bias_of_group(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
         return convolved(x, weights, bias[np.arange(len(bias)) % group], steps)
 
@@ -327,15 +313,7 @@ def halo_tile() -> list[Check]:
         sizes=[SIZES[1], Sizes(1, 2, (35, 5), 6, (2, 4), (2, 1, 0, 2)), Sizes(2, 1, (4, 34), 2, (2, 2), (1, 2, 0, 0))],
         mistakes=[
             *left_early(),
-            Mistake(
-                "the piece is too small where there is a stride: it has (TILE - 1) * down + kh rows, columns likewise",
-                narrow_piece,
-            ),
-            Mistake(
-                "a tile's piece begins in the image at first_row * down - top, and its columns likewise: row r of the "
-                "output is no row of the image",
-                begun_early,
-            ),
+            *tile_mistakes(TILE),
             of_last_launch(UNFILLED, lambda kernel, launch, given: profiled(kernel, launch, *given).uninitialised),
             *CONVOLUTION_MISTAKES,
             Mistake("only the first kernel of each group is written: one for each g", firsts_alone),

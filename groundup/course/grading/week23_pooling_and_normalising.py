@@ -246,8 +246,8 @@ def max_backward() -> list[Check]:
                 ),
                 Mistake(
                     "after and before have changed places: `after` made output, and `before` made x",
-                    lambda *most: handed_back(
-                        *most[:-1], most[-1]._replace(after=most[-1].before, before=most[-1].after)
+                    lambda grad, output, indices, x, pool: handed_back(
+                        grad, output, indices, x, pool._replace(after=pool.before, before=pool.after)
                     ),
                 ),
                 *races(),
