@@ -52,6 +52,7 @@ from groundup.course.grading.problems.image_kernels import (
     gathered,
     output_shape,
     products,
+    tile_mistakes,
 )
 
 cuda = module("backend").cuda
@@ -130,7 +131,7 @@ def naive() -> list[Check]:
         memory=watched(
             kernel,
             Launch(2, 64),
-            of_sizes(Sizes(2, 2, (4, 16), 2, (3, 3), (1, 1, 1, 1))),
+            of_sizes(Sizes(1, 2, (16, 8), 2, (3, 3), (1, 1, 1, 1))),
             reads(7, 0, SUM_IN_MEMORY),
             coalesced(7, RUNS),
             work=[Work(7, 2)],
@@ -309,9 +310,10 @@ def halo_tile() -> list[Check]:
         "halo_tile",
         call=call,
         typical=Sizes(2, 2, (5, 4), 5, (3, 2), (2, 1, 1, 1)),
-        sizes=[SIZES[1], Sizes(1, 2, (7, 5), 6, (2, 4), (2, 1, 0, 2)), Sizes(2, 1, (4, 18), 2, (2, 2))],
+        sizes=[SIZES[1], Sizes(1, 2, (35, 5), 6, (2, 4), (2, 1, 0, 2)), Sizes(2, 1, (4, 34), 2, (2, 2), (1, 2, 0, 0))],
         mistakes=[
             *left_early(),
+            *tile_mistakes(TILE),
             of_last_launch(UNFILLED, lambda kernel, launch, given: profiled(kernel, launch, *given).uninitialised),
             *CONVOLUTION_MISTAKES,
             Mistake("only the first kernel of each group is written: one for each g", firsts_alone),
@@ -434,7 +436,7 @@ def correlate_tile() -> list[Check]:
     )
 
     def other_endings(tally: Tally) -> None:
-        """With ReLU at the end, and dL/dx with a stride, which the other of the two kernels computes."""
+        """With ReLU at the end, and dL/dx through ReLU, with a stride, which the other of the two kernels computes."""
         rng = np.random.default_rng(7)
         x, weights, bias, steps = convolution_arguments(rng, Sizes(1, 2, (5, 7), 3, (3, 2), (2, 3, 1, 0)))
         right = convolved(x, weights, bias, steps)
@@ -449,20 +451,27 @@ def correlate_tile() -> list[Check]:
             scale=convolution_scale(x, weights, bias, steps),
             mistakes=[Mistake(BY_END, lambda: right), Mistake(BY_END, lambda: right - bias[:, None, None])],
         )
-        case = "correlate_tile gathering dL/dx from grad_output, stride (2, 3)"
+        case = "correlate_tile gathering dL/dx from grad_output, stride (2, 3), back through ReLU"
         tally.trying(case)
         grad = random(rng, *right.shape)
         tables = geometry.backward_tables(geometry_of(x, weights, steps))
-        arguments = arguments_of(grad, weights, gather.BACKWARD, x.ravel(), 0, tables=tables, size=x.size)
+        arguments = arguments_of(grad, weights, gather.THROUGH, x.ravel(), 1, tables=tables, size=x.size)
         expected, sizes = (scattered(abs_(grad), abs_(weights), x.shape, steps) for abs_ in (np.asarray, np.abs))
         tally.equal(
             line_by_line(implicit.correlate(True), grid(35, 2), *arguments).reshape(x.shape),
-            expected,
+            np.where(x > 0, expected, 0),
             case=case,
             dtype="float32",
             terms=weights[:, 0].size,
             scale=sizes,
-            mistakes=[Mistake(BY_END, lambda: expected + bias[0])],
+            mistakes=[
+                Mistake(BY_END, lambda: expected),
+                Mistake(BY_END, lambda: expected + x[0, 0, 0, :2, None, None]),
+                Mistake(
+                    "end looks `more` up at the number that is written, so hand it `at`, in which the channel is, too",
+                    lambda: np.where(x[:, :1] > 0, expected, 0),
+                ),
+            ],
         )
 
     return and_then(checks, "sizes", other_endings)

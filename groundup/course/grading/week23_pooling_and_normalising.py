@@ -28,10 +28,14 @@ from groundup.course.grading.calling.line_by_line import line_by_line
 from groundup.course.grading.calling.shared_work import Work
 from groundup.course.grading.problems.kernel_reductions import BARRIER_IN_TREE, BARRIER_MISSING
 
+TANH = 4
+"""Its number among the activations of the kernels. Its slope says which output it was given; that of ReLU does not, for
+the largest number and what ReLU makes of it are above 0 together."""
+
 
 class Pool(NamedTuple):
     """(planes, rows, columns) of the image, the window, its stride, and the numbers of the activations after and before
-    the pool: 0 for none, 1 for ReLU."""
+    the pool: 0 for none, 1 for ReLU, TANH."""
 
     planes: int
     image: tuple[int, int]
@@ -65,8 +69,15 @@ def pool_arguments(rng: np.random.Generator, pool: Pool) -> tuple[Any, ...]:
         x = np.maximum(x, 0)
     output, indices = pooled(x, pool)
     if pool.after:
-        output = np.maximum(output, 0)
+        output = np.tanh(output) if pool.after == TANH else np.maximum(output, 0)
     return random(rng, *output.shape), output, indices, x, pool
+
+
+def slopes_of(activation: int, grad: np.ndarray, output: np.ndarray) -> np.ndarray:
+    """grad through an activation: none, tanh, or ReLU."""
+    if activation == TANH:
+        return grad * (1 - output.astype(np.float64) ** 2)
+    return np.where(output > 0, grad, 0) if activation else grad
 
 
 def handed_back(
@@ -80,15 +91,14 @@ def handed_back(
     add: Callable[[float, float], float] | None = None,
 ) -> np.ndarray:
     """dL/dx in float64. among: which (row, column) of the windows are looked at; add: in place of the sum"""
-    slopes = np.where(output > 0, grad, 0) if pool.after else grad
+    slopes = slopes_of(pool.after, grad, output)
     found = np.zeros((len(x), x[0].size))
     for n, r, s in np.ndindex(*grad.shape):
         place = int(indices[n, r, s])
         if among is None or among(np.array([r, s]), np.array(divmod(place, x.shape[2])), pool):
             slope = float(slopes[n, r, s])
             found[n, place] = found[n, place] + slope if add is None else add(found[n, place], slope)
-    found = found.reshape(x.shape)
-    return np.where(x > 0, found, 0) if pool.before else found
+    return slopes_of(pool.before, found.reshape(x.shape), x)
 
 
 def _first(place: np.ndarray, pool: Pool) -> np.ndarray:
@@ -139,11 +149,11 @@ def given(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarr
 
 def everywhere(grad: np.ndarray, output: np.ndarray, indices: np.ndarray, x: np.ndarray, pool: Pool) -> np.ndarray:
     """The mistake that hands the whole gradient of a window to every number of it."""
-    found, slopes = np.zeros(x.shape), np.where(output > 0, grad, 0) if pool.after else grad
+    found, slopes = np.zeros(x.shape), slopes_of(pool.after, grad, output)
     for n, r, s in np.ndindex(*grad.shape):
         top, left = r * pool.stride[0], s * pool.stride[1]
         found[n, top : top + pool.window[0], left : left + pool.window[1]] += slopes[n, r, s]
-    return np.where(x > 0, found, 0) if pool.before else found
+    return slopes_of(pool.before, found, x)
 
 
 def max_backward() -> list[Check]:
@@ -202,7 +212,7 @@ def max_backward() -> list[Check]:
                 Pool(1, (1, 1), (1, 1), (1, 1)),
                 Pool(2, (5, 9), (2, 3), (2, 2), before=1),
                 Pool(1, (9, 4), (3, 3), (1, 1)),
-                Pool(2, (8, 7), (2, 2), (3, 4), after=1, before=1),
+                Pool(2, (8, 7), (2, 2), (3, 4), after=TANH, before=1),
             ],
             dtype="float32",
             terms=lambda *arguments: 9,
@@ -233,6 +243,12 @@ def max_backward() -> list[Check]:
                 without(
                     "the activation before the pool is left out: where before is not 0, back(before, total, x[…])",
                     before=0,
+                ),
+                Mistake(
+                    "after and before have changed places: `after` made output, and `before` made x",
+                    lambda grad, output, indices, x, pool: handed_back(
+                        grad, output, indices, x, pool._replace(after=pool.before, before=pool.after)
+                    ),
                 ),
                 *races(),
             ],

@@ -161,8 +161,13 @@ def _read_from(change: Callable[..., Any], text: str) -> Mistake:
 def between() -> list[Check]:
     """24.2: between four pixels, and the background around the image."""
 
-    def other_shares(share: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]) -> Callable[..., Any]:
-        """With other shares of the lower and of the right pixels: share(along, across)."""
+    def same(along: np.ndarray, across: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return along, across
+
+    def other_shares(
+        share: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], whole: Callable[..., Any] = np.floor
+    ) -> Callable[..., Any]:
+        """With other shares of the lower and of the right pixels: share(along, across). whole: as in `sampled`"""
 
         def wrong(case: Images, table: np.ndarray, background: float, launch: Launch) -> Any:
             result = []
@@ -173,7 +178,7 @@ def between() -> list[Check]:
                 row, column = np.clip(row, -1, height), np.clip(column, -1, width)
                 above, left = np.minimum(np.floor(row), height - 1), np.minimum(np.floor(column), width - 1)
                 along, across = share(row - above, column - left)
-                result.append(sampled(planes, above + along, left + across, background).reshape(-1))
+                result.append(sampled(planes, above + along, left + across, background, whole).reshape(-1))
             return np.array(result)
 
         return wrong
@@ -225,6 +230,10 @@ def between() -> list[Check]:
             Mistake(
                 "there is nothing between the columns: left and right give one number, above and below the next",
                 other_shares(lambda along, across: (along, 0 * across)),
+            ),
+            Mistake(
+                "cut off towards 0: int32(-0.5) is 0, and the pixel above a place of -0.5 is -1: math.floor",
+                other_shares(same, np.trunc),
             ),
             Mistake("the edge's pixels are repeated: around the image is the background", edge_repeated),
         ],

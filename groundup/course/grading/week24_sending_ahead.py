@@ -177,6 +177,11 @@ def end_kept_step() -> list[Check]:
 
         return wrong
 
+    def added(losses: np.ndarray, kept: np.ndarray, line: int, threads: int) -> Any:
+        after = kept.astype(np.float64)
+        after[line, : losses.size] += losses
+        return after
+
     def rows(losses: np.ndarray, launch: Launch) -> int:
         return int(losses.size)
 
@@ -222,6 +227,7 @@ def end_kept_step() -> list[Check]:
             mistakes=[
                 lines("every step's losses go into line 0: the line is counters[SLOT]", other_line(0)),
                 lines("the losses go into the next step's line: read the slot before it is moved on", other_line(1)),
+                lines("added to what an earlier epoch left in this line: row_losses[slot, …] = losses[…]", added),
                 lines(
                     "only the first losses are kept: where there are more rows than threads, a thread goes on by "
                     "cuda.blockDim.x",

@@ -196,3 +196,34 @@ BY_HAND: Sequence[tuple[tuple[Any, ...], Any]] = [
     ),
 ]
 """The last: two channels, 1 2 3 and 4 5 6, and one place: 1 + 2 and 5, beside the bias of 1; 4."""
+
+
+def tile_mistakes(tile: int) -> list[Mistake]:
+    """Known mistakes with strides where a block has a tile of `tile` by `tile` outputs, and a piece of the image."""
+
+    def narrow(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
+        right = convolved(x, weights, bias, steps)
+        r, s = (np.arange(size) % tile * step for size, step in zip(right.shape[2:], steps[:2], strict=True))
+        return np.where((r < tile)[:, None] & (s < tile), right, np.nan)
+
+    def begun_early(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, steps: Steps) -> np.ndarray:
+        def begun_at(begin: tuple[int, int]) -> np.ndarray:
+            return convolved(x, weights, bias, steps, begin=lambda steps: begin)
+
+        found = convolved(x, weights, bias, steps)
+        for i, j in np.ndindex(*(-(-size // tile) for size in found.shape[2:])):
+            of_tile = begun_at((i * tile * (1 - steps[0]) - steps[2], j * tile * (1 - steps[1]) - steps[3]))
+            found[..., i * tile :, j * tile :] = of_tile[..., i * tile :, j * tile :]
+        return found
+
+    return [
+        Mistake(
+            "the piece is too small where there is a stride: it has (TILE - 1) * down + kh rows, columns likewise",
+            narrow,
+        ),
+        Mistake(
+            "a tile's piece begins in the image at first_row * down - top, and its columns likewise: row r of the "
+            "output is no row of the image",
+            begun_early,
+        ),
+    ]

@@ -91,12 +91,21 @@ def moved(case: Images, table: np.ndarray, background: float, change: Callable[.
     return np.array(result).reshape(case.rows, -1)
 
 
-def sampled(planes: np.ndarray, row: np.ndarray, column: np.ndarray, background: float) -> np.ndarray:
-    """The planes (channels, height, width) at places between their pixels, with background around them."""
+def sampled(
+    planes: np.ndarray,
+    row: np.ndarray,
+    column: np.ndarray,
+    background: float,
+    whole: Callable[[np.ndarray], np.ndarray] = np.floor,
+) -> np.ndarray:
+    """The planes (channels, height, width) at places between their pixels, with background around them.
+
+    whole: which whole number a place is taken to lie behind
+    """
     height, width = planes.shape[1:]
     row, column = np.clip(row, -1, height), np.clip(column, -1, width)
-    above = np.minimum(np.floor(row), height - 1).astype(int)
-    left = np.minimum(np.floor(column), width - 1).astype(int)
+    above = np.minimum(whole(row), height - 1).astype(int)
+    left = np.minimum(whole(column), width - 1).astype(int)
     along, across = row - above, column - left
     framed = np.pad(planes, ((0, 0), (1, 1), (1, 1)), constant_values=background)
     p, q, r, s = (framed[:, above + 1 + i, left + 1 + j] for i in (0, 1) for j in (0, 1))

@@ -51,6 +51,13 @@ MUTANTS = [
     ),
     Mutant("23.1", "index = cuda.grid(1)", "index = cuda.threadIdx.x", "agreement", "only one block's part"),
     Mutant("23.1", "while j < weights.shape[3]:", "while j < weights.shape[3] - 1:", "values", "the last column"),
+    Mutant(
+        "23.1",
+        "s = index % columns\n        r = index // columns % rows\n",
+        "r = index % rows\n        s = index // rows % columns\n",
+        "memory",
+        "walk down a column",
+    ),
     Mutant("23.2", HALO_VALUE, "if inside:\n                image[i, j] = x[n, c, h, w]", "values", "a zero"),
     Mutant("23.2", "            j += TILE\n", "            j += width\n", "agreement", "the columns right of them"),
     Mutant("23.2", "        i += TILE\n", "        i += height\n", "agreement", "the rows below them"),
@@ -92,6 +99,14 @@ MUTANTS = [
     Mutant(
         "23.3", "image[ty * down + i, tx * right + j]", "image[ty + i, tx + j]", "values", "the stride is forgotten"
     ),
+    Mutant(
+        "23.3",
+        "(TILE - 1) * down + kh, (TILE - 1) * right + kw",
+        "TILE - 1 + kh, TILE - 1 + kw",
+        "sizes",
+        "too small where there is a stride",
+    ),
+    Mutant("23.3", "r0 * down - top, s0 * right - left", "r0 - top, s0 - left", "sizes", "no row of the image"),
     Mutant("23.3", "kernels[g, i * kw + j]", "kernels[0, i * kw + j]", "values", "the sums of its first kernel"),
     Mutant("23.3", "kernels[g, i * kw + j]", "kernels[g, i * kh + j]", "agreement", ""),
     Mutant("23.3", "bias[first + g]", "bias[g]", "agreement", "not bias[g]"),
@@ -154,6 +169,7 @@ MUTANTS = [
         "sizes",
         "what is written is end(",
     ),
+    Mutant("23.4", "more, activation, channel, at)", "more, activation, channel, place)", "sizes", "hand it `at`"),
     Mutant("23.4", "row + taps[ROW, tap], column + taps[COLUMN, tap]", "row, column", "values", ""),
     Mutant("23.4", " and place < count:", ":", "shape", ""),
     Mutant(
@@ -190,6 +206,17 @@ MUTANTS = [
         "",
         "sizes",
         "before the pool",
+    ),
+    Mutant(
+        "23.5",
+        "                        total += back(after, grad_output[plane, i, j], output[plane, i, j])\n"
+        "                    j += 1\n                i += 1\n            if before != 0:\n"
+        "                total = back(before, total, x[plane, row, column])\n",
+        "                        total += back(before, grad_output[plane, i, j], output[plane, i, j])\n"
+        "                    j += 1\n                i += 1\n            if after != 0:\n"
+        "                total = back(after, total, x[plane, row, column])\n",
+        "sizes",
+        "have changed places",
     ),
     Mutant(
         "23.5",

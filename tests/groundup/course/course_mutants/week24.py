@@ -105,6 +105,14 @@ MUTANTS = [
     Mutant("24.2", "math.floor(from_row)", "from_row", "values", ""),
     Mutant(
         "24.2",
+        "    one = table.dtype.type(1)\n",
+        "    above, left = min(int32(from_row), int32(height - 1)), min(int32(from_column), int32(width - 1))\n"
+        "    one = table.dtype.type(1)\n",
+        "values",
+        "cut off towards 0",
+    ),
+    Mutant(
+        "24.2",
         "    one = table",
         "    above, left = max(above, int32(0)), max(left, int32(0))\n    one = table",
         "values",
@@ -248,6 +256,7 @@ MUTANTS = [
         "24.6", "    cuda.syncthreads()  # all threads have read the slot\n", "", "values", "all have to read it first"
     ),
     Mutant("24.6", "counters[POSITION] += losses.size", "counters[POSITION] += 1", "values", "not 1"),
+    Mutant("24.6", "row_losses[slot, row] = ", "row_losses[slot, row] += ", "values", "added to what an earlier"),
     Mutant("24.6", "        counters[SLOT] += 1\n", "", "values", "the slot is not moved on"),
     Mutant("24.6", "row_losses[slot, row]", "row_losses[0, row]", "values", "line 0"),
     Mutant("24.6", "        row += cuda.blockDim.x\n", "        break\n", "agreement", "only the first losses"),
