@@ -446,6 +446,10 @@ def test_a_function_that_exec_has_made_may_become_a_kernel_later() -> None:
     assert a.tolist() == [2, 2, 2]
 
 
+def test_a_string_that_runs_the_program_is_not_taken_for_the_kernels() -> None:
+    exec("run()", {"run": test_a_function_that_exec_has_made_may_become_a_kernel_later})
+
+
 def test_the_text_of_python_c_is_its_argument(tmp_path: Path) -> None:
     code = (
         "from cuda_emulator import cuda\n@cuda.jit\ndef hello():\n    print('hello', cuda.threadIdx.x)\nhello[1, 2]()"

@@ -70,6 +70,13 @@ def looked_into(folder: Path, text: str) -> Calls:
     yield ["look", str(named(folder, text)), "--out", str(folder / "figures")]
 
 
+def asked(folder: Path, text: str) -> Calls:
+    run = named(folder, text)
+    shutil.copytree(MADE / "trained" / "stage2", run)
+    yield ["predict", str(run), str(named(folder, text, ".png"))]
+    yield ["export", str(run), "--out", str(named(folder, text, ".onnx"))]
+
+
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The places of the texts in a document."""
     if isinstance(value, str):
@@ -209,6 +216,8 @@ PLACES = [
     Place("train", "a stage", option("train", "TEXT")),
     Place("train", "a checkpoint", checkpoints),
     Place("look", "a run", looked_into),
+    Place("predict", "a run and a picture", asked),
+    Place("export", "a run and a file", option("export", "TEXT", "--out", "TEXT")),
     Place("check", "a stage", option("check", "TEXT")),
     Place("profile", "a network", option("profile", "2", "--model", "TEXT")),
     Place("profile", "a stage", option("profile", "TEXT")),

@@ -73,7 +73,13 @@ def text_of_exec(code: CodeType) -> str | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != code.co_filename:
         frame = frame.f_back
-    made, caller = (frame.f_code, frame.f_back) if frame is not None else (code, _program())
+    text = _text_held(code, frame.f_code, frame.f_back) if frame is not None else None
+    # A frame of this file's name may be another's: a process of pytest-xdist begins in a <string>, too.
+    return text or _text_held(code, code, _program())
+
+
+def _text_held(code: CodeType, made: CodeType, caller: FrameType | None) -> str | None:
+    """A string that the caller of exec(), or who called it, holds, and from which Python makes `made`."""
     future = functools.reduce(
         operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
     )

@@ -219,7 +219,7 @@ def best_epoch_and_wait() -> list[Check]:
                 (((0.9, 0.9000001, 0.9), True), {EPOCH: 2, WAIT: 1}),
             ],
             arguments=arguments,
-            typical=(12, 30, False),
+            typical=(60, 1000, False),
             sizes=[(1, 5, True), (2, 5, False), (7, 3, True), (31, 4, False), (100, 50, True), (100, 1000, False)],
             again=[(12, 30, False), (31, 4, True), (2, 5, True), (12, 30, False), (12, 30, True)],
             mistakes=[

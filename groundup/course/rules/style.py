@@ -30,6 +30,8 @@ def _remarks(function: ast.stmt, task: Task) -> Iterator[tuple[int, str]]:
     """(line of the function, remark)."""
     nodes = [*ast.walk(function)]
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    # view += … writes into the array that it is a view of.
+    read |= {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
     outside = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     classes = (inner for node in nodes if isinstance(node, ast.ClassDef) for inner in ast.walk(node))
     outside |= {node.id for node in classes if isinstance(node, ast.Name)}
