@@ -59,8 +59,8 @@ QUICK_SIZES = (128,)
 QUICK_RUNGS_ON_GPU = ("naive", "tiled_32", "register_2d", "warp_tiled", "fitted_tile")
 """Of the ladder, in a quick run: each of the others would have a large kernel compiled, too."""
 
-QUICK_INTEGERS = slice(0, 1)
-"""Of the products of whole numbers those of a quick run."""
+QUICK_INTEGERS = 1
+"""How many of the products of whole numbers a quick run has."""
 
 QUICK_CONVOLUTION = slice(1, 2)
 """Of the known networks' convolutions the one of a quick run: LeNet-5's second."""
@@ -225,8 +225,8 @@ def _products(bench: Bench) -> Iterator[BenchRow]:
 
 
 def _integers(bench: Bench) -> Iterator[BenchRow]:
-    some = integers.PRODUCTS[QUICK_INTEGERS] if bench.plan.quick else integers.PRODUCTS
-    yield from integers.integer_rows(bench.stages, products=some, effort=_effort(bench, integers.EFFORT, 2.0))
+    some: dict[str, Any] = {"products": integers.PRODUCTS[:QUICK_INTEGERS]} if bench.plan.quick else {}
+    yield from integers.integer_rows(bench.stages, **some, effort=_effort(bench, integers.EFFORT, 2.0))
 
 
 def _convolutions(bench: Bench) -> Iterator[BenchRow]:
