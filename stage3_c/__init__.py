@@ -11,6 +11,7 @@ Beside the rooms that every stage has:
     steps                        a training step in ever fewer calls
     optimizer_state              what an optimizer keeps, and checks before C changes it
     step_notes                   when each operation of a step ended that is one call: for `groundup profile`
+    eight_bits                   products of whole numbers: a ladder of its own, up to the instructions made for them
     ceilings                     the fastest multiplication and copying that this machine can do: roofs for a benchmark
 """
 

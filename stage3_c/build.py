@@ -54,8 +54,8 @@ __all__ = ["Build", "CompileError", "Compiler", "build", "cache_folder", "find_c
 CSRC = Path(__file__).resolve().parent / "csrc"
 SOURCES_VARIABLE = "GROUNDUP_CSRC"
 """Names another folder to build from: the course puts a learner's own functions there."""
-ONCE = ("pool.c", "machine.c")
-"""The sources without numbers of a precision; every other is compiled for float32 and for float64."""
+ONCE = ("pool.c", "machine.c", "eight_bits.c")
+"""The sources without floats of a precision; every other is compiled for float32 and for float64."""
 
 KEEP = 24
 """Built libraries that stay in the cache: enough to go back and forth between compilers, options, edits, and the

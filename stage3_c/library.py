@@ -76,11 +76,14 @@ LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
 CLASSES = ArrayArgument(np.dtype(np.int64), written=True)  # int64_t *
 DOUBLES = ArrayArgument(np.dtype(np.float64), written=True)  # double *
 NOTES = ArrayArgument(np.dtype(np.int64), written=True, optional=True)  # int64_t *, NULL where nobody listens
+EIGHT_BITS = ArrayArgument(np.dtype(np.int8))  # const int8_t *
+WHOLE_SUMS = ArrayArgument(np.dtype(np.int32), written=True)  # int32_t *
 NOTHING = None  # void
 
 BACKWARD = (NOTHING, SIZE, SIZE, IN, IN, IN, OUT)
 LADDER_RUNG = (NOTHING, SIZE, SIZE, SIZE, IN, IN, OUT)
 POOLED_RUNG = (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, OUT)
+WHOLE_PRODUCT = (SIZE, SIZE, SIZE, EIGHT_BITS, EIGHT_BITS, WHOLE_SUMS)
 CONVOLUTION_RUNG = (STATUS, POOL, STRUCT, SIZE, IN, IN, IN, OUT)
 
 # Compiled once: what it returns, then what it takes.
@@ -91,6 +94,11 @@ PLAIN_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "pool_threads": (SIZE, POOL),
     "pool_listen": (NOTHING, POOL, NOTES, SIZE),
     "pool_notes": (NOTHING, POOL, SIZE),
+    "eight_bits_plain": (NOTHING, *WHOLE_PRODUCT),
+    "eight_bits_ordered": (NOTHING, *WHOLE_PRODUCT),
+    "eight_bits_has": (INT, SIZE),
+    "eight_bits_packed": (STATUS, POOL, SIZE, SIZE, *WHOLE_PRODUCT),
+    "eight_bits_peak": (REAL, SIZE, SIZE, WHOLE_SUMS),
 }
 
 C_NAMES = {"tanh": "tanh_activation"}

@@ -1,6 +1,6 @@
 /* The one header: the number type, the machine's registers, and every function of this stage, room by room.
 
-   Every .c file except pool.c and machine.c is compiled twice, with GROUNDUP_BITS 32 and 64, so that one source gives
+   Every .c file except pool.c, machine.c and eight_bits.c is compiled twice, with GROUNDUP_BITS 32 and 64, so that one source gives
    both precisions: `real` is float or double, and NAME(relu) is relu_f32 or relu_f64.
 
    Matrices are row-major and contiguous: element (i, j) of a (rows, columns) matrix is at [i * columns + j]. Sizes are
@@ -71,6 +71,23 @@ typedef struct borrowed borrowed;
 borrowed *pool_borrow(pool *threads, size_t bytes);
 void *borrowed_memory(borrowed *it);
 void pool_return(pool *threads, borrowed *it); /* it may be NULL */
+
+/* ---- eight_bits.c: sums (m, n) = left (m, k) times right (k, n), whole numbers of eight bits; k up to 131,071 -------- */
+
+EXPORT void eight_bits_plain(size_t m, size_t k, size_t n, const int8_t *left, const int8_t *right, int32_t *sums);
+EXPORT void eight_bits_ordered(size_t m, size_t k, size_t n, const int8_t *left, const int8_t *right, int32_t *sums);
+
+/* Whether this library and this processor have the instruction of this number. The other calls are only for one that
+   they have. */
+EXPORT int eight_bits_has(size_t which);
+
+/* By this instruction, on at most `most` threads. Returns as pool_run. */
+EXPORT int eight_bits_packed(pool *threads, size_t most, size_t which, size_t m, size_t k, size_t n, const int8_t *left,
+                             const int8_t *right, int32_t *sums);
+
+/* As `peak` below: how many multiplications and additions so many rounds of the instruction do. sink: two words, of
+   which the instruction multiplies the groups; the first is written over. */
+EXPORT double eight_bits_peak(size_t which, size_t rounds, int32_t *sink);
 
 /* ---- convolution: the sizes, which have no precision ----------------------------------------------------------- */
 

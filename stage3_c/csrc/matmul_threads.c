@@ -17,35 +17,6 @@ typedef struct {
     size_t bands, stacks; /* rectangles across the rows and across the columns */
 } product;
 
-/* Where the i-th of `count` shares of `size` begins: in steps of a tile, so that only the last share has an edge. */
-static size_t share_begin(size_t size, size_t step, size_t count, size_t i) {
-    const size_t tiles = (size + step - 1) / step;
-    return smaller(tiles * i / count * step, size);
-}
-
-/* The size of the largest of `count` shares. */
-static size_t largest_share(size_t size, size_t step, size_t count) {
-    const size_t tiles = (size + step - 1) / step;
-    return smaller((tiles + count - 1) / count * step, size);
-}
-
-/* Choose bands * stacks = parts. A rectangle costs its area in multiply-adds, and its edges in reading and packing. */
-static void cut(product *job, size_t parts) {
-    enum { READING = 16 };
-    size_t least = SIZE_MAX;
-    for (size_t bands = 1; bands <= parts; bands++) {
-        if (parts % bands != 0) continue;
-        const size_t rows = largest_share(job->m, TILE_ROWS, bands);
-        const size_t columns = largest_share(job->n, TILE_COLUMNS, parts / bands);
-        const size_t cost = rows * columns + READING * (rows + columns);
-        if (cost < least) {
-            least = cost;
-            job->bands = bands;
-            job->stacks = parts / bands;
-        }
-    }
-}
-
 static void rectangle(void *argument, size_t part, size_t parts, void *workspace) {
     (void)parts;
     const product *job = argument;
@@ -68,7 +39,7 @@ int NAME(matmul_any)(pool *threads, size_t m, size_t k, size_t n, NAME(strided) 
     product job = {m, k, n, a, b, c, last, 1, 1};
     const size_t tiles = ((m + TILE_ROWS - 1) / TILE_ROWS) * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
     const size_t parts = smaller(smaller(pool_threads(threads), tiles), m * k * n / WORTH_A_THREAD + 1);
-    cut(&job, parts);
+    cut_rectangles(m, n, TILE_ROWS, TILE_COLUMNS, parts, &job.bands, &job.stacks);
     return pool_run(threads, rectangle, &job, parts);
 }
 

@@ -5,7 +5,7 @@
 #ifndef VECTORS_H
 #define VECTORS_H
 
-#include "groundup.h"
+#include "shares.h"
 
 #include <string.h>
 
@@ -39,8 +39,6 @@ typedef int32_t four_mask __attribute__((vector_size(4 * sizeof(real))));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (four_mask){__VA_ARGS__})
 typedef int64_t four_mask __attribute__((vector_size(4 * sizeof(real))));
 #endif
-
-static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* memcpy for counts up to a tile's width or height that are not known beforehand: a move for each bit of the count. */
 static inline __attribute__((always_inline)) void copy_few(real *restrict to, const real *restrict from, size_t count) {

@@ -172,6 +172,22 @@ def test_the_convolution_ladder_has_the_recorded_times() -> None:
     )
 
 
+def test_the_integer_product_has_the_recorded_times() -> None:
+    rows: dict[str, dict[str, Any]] = {}
+    for row in recorded("integers/results.json")["rows"]:
+        if row["kind"] == "integer" and row["measurement"]:
+            rows.setdefault(row["name"].removeprefix("ab "), {})[row["variant"]] = row
+    told = table("docs/guides/eight-bits.md", "| product | float32, µs")
+    assert [line[0] for line in told] == list(rows)
+    for name, *microseconds, times, share in told:
+        mine = rows[name]
+        fastest = [mine[rung]["measurement"]["fastest"] for rung in ("float32 packed", "vnni")]
+        assert all(same(cell, 1e6 * seconds) for cell, seconds in zip(microseconds, fastest, strict=True)), name
+        assert same(times, fastest[0] / fastest[1]), name
+        assert share == f"{100 * mine['vnni']['flops'] / fastest[1] / mine['vnni']['peak']:.0f} %"
+        assert float(times) >= 2.5, "what eight bits are to gain at least"
+
+
 def test_the_step_on_a_gpu_has_the_recorded_times() -> None:
     report = recorded("gpu/nvidia-h100-80gb-hbm3-2026-11-22/gpu_report.json")
     steps = {

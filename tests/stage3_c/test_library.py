@@ -28,6 +28,8 @@ PLAIN_TYPES: dict[str, Any] = {
     "const int64_t *": library.LABELS,
     "int64_t *": library.CLASSES,
     "int64_t": library.ROW,
+    "const int8_t *": library.EIGHT_BITS,
+    "int32_t *": library.WHOLE_SUMS,
     "double *": library.ADDRESS,
     "const void *": library.ADDRESS,
     "const real *const *": library.ADDRESS,

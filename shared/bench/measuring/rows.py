@@ -31,6 +31,8 @@ KINDS: dict[str, str] = {
     "bandwidth": "the triad a = b + s c; shape (bytes of its three arrays,)",
     "ladder": "a square product on one rung of a ladder; name: the rung; shape (M, K, N)",
     "product": "a product of a network's shape; name: 'xW 64x784x128'; shape (M, K, N)",
+    "integer": "a product of whole numbers of eight bits; name and shape as of a product; variant: the rung, or that "
+    "of the float32 product beside it",
     "convolution": "a convolution of a network's shape; name: '64x13x13 by 128 of 3x3, batch 32'; variant: the rung; "
     "part: 'forward' or 'backward'; shape (N, C, H, W, O, rows, columns)",
     "op": "one operation forward or backward; name: 'relu', part: 'forward' or 'backward'; shape (rows, columns)",

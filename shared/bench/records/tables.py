@@ -34,6 +34,9 @@ def tables(rows: Sequence[BenchRow]) -> Iterator[tuple[str, Table]]:
             dtypes = {row.dtype for row in mine}
             named = title if _DTYPE in columns or len(dtypes) > 1 else f"{title}; {dtypes.pop()}"
             yield named, _table(mine, columns)
+    if mine := [row for row in rows if row.kind == "integer"]:
+        title = "Whole numbers of eight bits: how many times as fast as stage 3's float32 product"
+        yield title, _table(mine, [_NAME, _WHO, _TIME, _OPERATIONS, _PEAK, _INVERSE, _NOISE])
     for name, part, dtype in dict.fromkeys((r.name, r.part, r.dtype) for r in rows if r.kind == "convolution"):
         title = f"Convolution {part}, {name}, {dtype}:\nhow many times as fast as stage 2's last rung and PyTorch"
         mine = [r for r in rows if r.kind == "convolution" and (r.name, r.part, r.dtype) == (name, part, dtype)]
@@ -160,9 +163,11 @@ _THREADS: Column = ("threads", lambda row: str(row.threads))
 _BYTES: Column = ("arrays", lambda row: size_of(row.shape[0]))
 _TIME: Column = ("median", _time)
 _SPEED: Column = ("GFLOP/s", lambda row: _number(row.gflops))
+_OPERATIONS: Column = ("GOP/s", lambda row: _number(row.gflops))
 _BANDWIDTH: Column = ("GB/s", lambda row: _number(row.gigabytes))
 _PEAK: Column = ("peak", lambda row: _share(row.share_of_peak))
 _RATIO: Column = ("ratio", lambda row: _number(row.ratio))
+_INVERSE: Column = ("float32", lambda row: _number(1 / row.ratio) if row.ratio else "")
 _NOISE: Column = ("±", lambda row: _noise(row.ratio_noise))
 _ACCURACY: Column = ("accuracy", lambda row: "" if row.accuracy is None else f"{row.accuracy:.2%}")
 _LEFT = {"who", "what", "dtype"}

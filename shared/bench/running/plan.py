@@ -19,6 +19,7 @@ from shared import contract
 from shared.bench.kinds import (
     convolutions,
     inference,
+    integers,
     ladders,
     machine,
     memory,
@@ -36,7 +37,18 @@ from shared.bench.measuring.timing import DTYPES
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split, load_dataset
 
-PARTS = ("ladders", "products", "convolutions", "operations", "steps", "inference", "training", "memory", "phases")
+PARTS = (
+    "ladders",
+    "products",
+    "integers",
+    "convolutions",
+    "operations",
+    "steps",
+    "inference",
+    "training",
+    "memory",
+    "phases",
+)
 MODEL_PARTS = ("convolutions", "steps", "inference", "training", "memory")
 """What there is to measure of one known network."""
 PASSES, QUICK_PASSES_ON_GPU = 4, 3
@@ -46,6 +58,9 @@ QUICK_SIZES = (128,)
 
 QUICK_RUNGS_ON_GPU = ("naive", "tiled_32", "register_2d", "warp_tiled", "fitted_tile")
 """Of the ladder, in a quick run: each of the others would have a large kernel compiled, too."""
+
+QUICK_INTEGERS = 1
+"""How many of the products of whole numbers a quick run has."""
 
 QUICK_CONVOLUTION = slice(1, 2)
 """Of the known networks' convolutions the one of a quick run: LeNet-5's second."""
@@ -141,6 +156,7 @@ def jobs(plan: Plan) -> list[Job]:
         Job("machine", "the machine's roofs", 2 if quick else 6, _machine),
         Job("ladders", "matmul ladders", 4 if quick else 40, _ladders),
         Job("products", "the network's products", 3 if quick else 15, _products),
+        Job("integers", "products of eight bits", 1 if quick else 15, _integers),
         Job("convolutions", "convolutions", 3 if quick else 30, _convolutions),
         Job("operations", "operations", 3 if quick else 20, _operations),
         Job("steps", "training steps", 3 if quick else 16, _steps),
@@ -206,6 +222,11 @@ def _products(bench: Bench) -> Iterator[BenchRow]:
     yield from products.product_rows(
         bench.stages, effort=_effort(bench, products.EFFORT, 2.0), **some, torch=bench.torch
     )
+
+
+def _integers(bench: Bench) -> Iterator[BenchRow]:
+    some: dict[str, Any] = {"products": integers.PRODUCTS[:QUICK_INTEGERS]} if bench.plan.quick else {}
+    yield from integers.integer_rows(bench.stages, **some, effort=_effort(bench, integers.EFFORT, 2.0))
 
 
 def _convolutions(bench: Bench) -> Iterator[BenchRow]:

@@ -23,6 +23,10 @@ TITLES: dict[str, tuple[str, str]] = {
     ),
     "ladder": ("Matmul ladders", "Square products on every rung, from the first idea to the last."),
     "product": ("The network's products", "The shapes that training multiplies, and two large ones."),
+    "integer": (
+        "Products of whole numbers",
+        "Eight bits, on every rung, beside float32. An operation on whole numbers counts as one of GFLOP/s.",
+    ),
     "convolution": ("Convolutions", "Those of the known networks, on every rung, and backward."),
     "op": ("Operations", "Every operation forward and backward, alone."),
     "step": ("Training steps", "Forward, backward and update of one batch."),
