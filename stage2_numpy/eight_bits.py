@@ -68,7 +68,7 @@ def dequantise(numbers: Array, scale: Any) -> Array:
 def integer_matmul(left: Array, right: Array) -> Array:
     """left (M, K) times right (K, N), both int8 -> int32 (M, N), exact. Same as torch._int_mm.
 
-    NumPy multiplies matrices of whole numbers one number at a time. Those of floats go to BLAS, which is far faster, and
+    NumPy multiplies matrices of whole numbers one number at a time. Those of floats go to BLAS: far faster, and
     exact here: a sum of at most EXACT_TERMS terms is a whole number that float32 has, and so is every part of it, in
     any order. Longer sums are cut into such pieces, which are added up in 32 bits.
     Raises TypeError for other numbers than int8, ValueError for more terms than 32 bits hold.

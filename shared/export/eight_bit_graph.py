@@ -4,10 +4,13 @@
     DequantizeLinear    scale · q, as a float
 
 Such a pair (Q/DQ) changes floats into the floats that eight bits have. By it, the file says where to round and with
-which scale; a runtime that has integer instructions takes a convolution between two pairs for what it is, and computes
-it by whole numbers. The weights are in the file as int8, with DequantizeLinear alone. Everything is symmetric: all zero
-points are 0, as TensorRT demands it. A bias stays a float, a multiple of the sums' scale: TensorRT takes none of int32,
-and ONNX Runtime finds its whole number.
+which scale; a runtime that has integer instructions takes a layer between two pairs for what it is, and computes it by
+whole numbers. So a pair stands right behind the sums, and another one right before the next: what lies between them
+(ReLU, pools) only picks numbers, and the second pair, of the same scale, changes nothing.
+
+The weights are in the file as int8, with DequantizeLinear alone. Everything is symmetric: all zero points are 0, as
+TensorRT demands it. A bias stays a float, a multiple of the sums' scale: TensorRT takes none of int32, and ONNX Runtime
+finds its whole number.
 """
 
 from __future__ import annotations
@@ -44,14 +47,23 @@ class _Graph(Nodes):
 
     def chain(self, steps: Sequence[Any], value: str) -> str:
         for step in steps:
-            value = self.source(step.source, value)
-            for placed in (*step.computing, *step.picking):
-                value = self.without_weights(placed, value)
+            value = self.followed(step.computing, self.source(step.source, value))
             if step.rounds:
                 scale = self.constant(f"{value} scale", step.scale)
-                rounded = self.node("QuantizeLinear", f"{value} rounded", value, scale, ZERO)
-                value = self.node("DequantizeLinear", f"{value} in eight bits", rounded, scale, ZERO)
+                value = self.rounded(value, scale)
+            value = self.followed(step.picking, value)
+            if step.rounds and step.picking:
+                value = self.rounded(value, scale)
         return value
+
+    def followed(self, layers_without_weights: Sequence[Any], value: str) -> str:
+        for placed in layers_without_weights:
+            value = self.without_weights(placed, value)
+        return value
+
+    def rounded(self, value: str, scale: str) -> str:
+        numbers = self.node("QuantizeLinear", f"{value} rounded", value, scale, ZERO)
+        return self.node("DequantizeLinear", f"{value} in eight bits", numbers, scale, ZERO)
 
     def source(self, source: Any, value: str) -> str:
         placed = source.placed
