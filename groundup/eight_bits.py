@@ -1,7 +1,7 @@
 """A trained network in eight bits, and what it loses: what `groundup check --int8` tells.
 
 in_eight_bits    the network of a run, calibrated on some of its training images
-check            its answers, size and time beside those in floats, and what each step loses
+check            its answers, size and time for an image beside those in floats, and what each step loses
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ def check(
     def by_floats(part: np.ndarray) -> np.ndarray:
         return np.array(floor.arrays.to_host(network.forward(floor.arrays.asarray(part, dtype))))
 
-    answers, seconds = {}, {}
-    for part, (name, answer) in enumerate({dtype: by_floats, "int8": eight.forward}.items()):
-        answer(x[:LAYERED_AT_A_TIME])  # the first call takes memory and loads what it needs
-        logits, seconds[name] = [], 0.0
-        for start in range(0, len(x), LAYERED_AT_A_TIME):
-            tell(f"{len(x):,} test images in {name}", (part + start / len(x)) / 2)
+    ways = {dtype: by_floats, "int8": eight.forward}
+    logits: dict[str, list[np.ndarray]] = {name: [] for name in ways}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for start in range(0, len(x), LAYERED_AT_A_TIME):
+        tell(f"{len(x):,} test images", start / len(x))
+        for name, answer in ways.items():  # in turn, so that a busy machine disturbs both
             begin = time.perf_counter()
-            logits.append(answer(x[start : start + LAYERED_AT_A_TIME]))
-            seconds[name] += time.perf_counter() - begin
-        answers[name] = np.concatenate(logits).argmax(axis=1)
+            logits[name].append(answer(x[start : start + LAYERED_AT_A_TIME]))
+            seconds[name].append((time.perf_counter() - begin) / len(logits[name][-1]))
+    answers = {name: np.concatenate(parts).argmax(axis=1) for name, parts in logits.items()}
     sizes = {dtype: sum(np.asarray(each).nbytes for each in checkpoint.parameters), "int8": eight.nbytes}
     return {
         "network": in_words(checkpoint),
@@ -91,7 +91,11 @@ def check(
         "images": len(x),
         "same_answers": int(np.sum(answers[dtype] == answers["int8"])),
         "numbers": {
-            name: {"right": int(np.sum(own == labels)), "bytes": sizes[name], "seconds": seconds[name]}
+            name: {
+                "right": int(np.sum(own == labels)),
+                "bytes": sizes[name],
+                "seconds": float(np.median(seconds[name])),
+            }
             for name, own in answers.items()
         },
         "steps": losses(eight, evenly(x, LOOKED_AT)),

@@ -12,7 +12,7 @@ from rich.table import Table
 from groundup import eight_bits
 from groundup.progress_lines import as_it_goes
 from shared.machine.results import as_json
-from shared.numbers import as_fast, percent, share, size_of, three_digits
+from shared.numbers import as_fast, duration, percent, share, size_of, three_digits
 from shared.terminal import TextConsole, Whole, say
 
 
@@ -33,7 +33,7 @@ def show(document: Mapping[str, Any]) -> None:
     table = _table("numbers", ("right", "size", "1,000 images"))
     for name, own in document["numbers"].items():
         right = f"{own['right']:,} of {images:,} ({percent(own['right'] / images)})"
-        table.add_row(name, right, size_of(own["bytes"]), f"{three_digits(1e6 * own['seconds'] / images)} ms")
+        table.add_row(name, right, size_of(own["bytes"]), duration(1000 * own["seconds"]))
     console.print(Whole(table), crop=False)
     floats, whole = document["numbers"].values()
     console.print(
