@@ -219,7 +219,7 @@ def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     # It looks into what an earlier command of the page has trained, unless it draws an architecture.
-    if found := re.match(r"groundup (?:look|predict|export) (?!--)(\S+)", line):
+    if found := re.match(r"groundup (?:(?:look|predict|export) (?!--)|check --int8 )(\S+)", line):
         assert run(shortened(f"groundup train stage2 --run-dir {found[1]}"), folder).code == 0
     for name in re.findall(r"\S+\.png", line) if line.startswith("groundup predict") else ():
         Image.fromarray(np.full((40, 30), 255, np.uint8)).save(folder / name)
