@@ -16,7 +16,8 @@ from shared.data.normalisation import Normalisation
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.machine.processes import ROOT
 from shared.training.checkpoints import load_checkpoint
-from stage2_numpy.eight_bit_network import EightBitNetwork, Step, all_steps
+from stage2_numpy.eight_bit_network import EightBitNetwork, all_steps
+from stage2_numpy.eight_bit_steps import Step
 from stage2_numpy.eight_bits import integer_matmul, quantise
 from stage2_numpy.network import Network
 from tests.layered_forms import FORMS
