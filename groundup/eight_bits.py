@@ -18,8 +18,8 @@ from shared.contract import display_title, load_part, load_stage, stage_name
 from shared.data.datasets import Dataset
 from shared.training.checkpoints import Checkpoint, build_network
 
-STAGES = ("stage2_numpy",)
-"""Those whose module eight_bits has an `integer_matmul`."""
+PRODUCTS = {"stage2_numpy": "integer_matmul"}
+"""Stages that multiply whole numbers, and the function of their module eight_bits that does."""
 
 CALIBRATE = 200
 """Images of the calibration, unless an option says otherwise."""
@@ -28,19 +28,19 @@ LOOKED_AT = 1000
 """Test images on which the loss of each step is measured."""
 
 
-def in_eight_bits(checkpoint: Checkpoint, data: Dataset, count: int, stage: str = STAGES[0]) -> Any:
+def in_eight_bits(checkpoint: Checkpoint, data: Dataset, count: int, stage: str = "numpy") -> Any:
     """The network as a stage2_numpy.eight_bit_network.EightBitNetwork, which multiplies whole numbers by a stage.
 
     data: as the network learned from it; count: training images of the calibration, from the whole set
     Raises ValueError for a stage without whole numbers, and for a count that is none.
     """
-    if stage_name(stage) not in STAGES:
-        raise ValueError(f"{stage_name(stage)} has no product of whole numbers; choose {' or '.join(STAGES)}")
+    if stage_name(stage) not in PRODUCTS:
+        raise ValueError(f"{stage_name(stage)} has no product of whole numbers; choose {' or '.join(PRODUCTS)}")
     images = data.train.x
     if not 1 <= count <= len(images):
         raise ValueError(f"--calibrate: expected a number of images from 1 to {len(images):,}, got {count:,}")
     load_stage(stage)  # it is made ready
-    product = load_part(stage, "eight_bits").integer_matmul
+    product = getattr(load_part(stage, "eight_bits"), PRODUCTS[stage_name(stage)])
     numbers = checkpoint.architecture, checkpoint.parameters, checkpoint.running_statistics
     network = load_part("numpy", "eight_bit_network").EightBitNetwork
     return network(*numbers, evenly(images, count), product=product)

@@ -1,4 +1,4 @@
-"""What eight bits may cost, on all 10,000 test images of the full sets: half an hour, so only where they are asked for."""
+"""What eight bits may cost, on all 10,000 test images of the full sets: half an hour, so only when asked for."""
 
 from __future__ import annotations
 
