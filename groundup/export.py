@@ -56,9 +56,11 @@ def export(run: Path, out: Path, data_dir: Path | None = None, calibrate: int | 
     normalisation = Normalisation.from_notes(notes)
     numbers = checkpoint.architecture, checkpoint.parameters, checkpoint.running_statistics
     metadata = _metadata(checkpoint, form, notes)
+    compares = equal_answers.runtime_is_installed()
+    data: Any = load_data(checkpoint, data_dir) if compares or calibrate is not None else None
     eight = None
     if calibrate is not None:
-        eight = in_eight_bits(checkpoint, as_learned(checkpoint, load_data(checkpoint, data_dir)), calibrate)
+        eight = in_eight_bits(checkpoint, as_learned(checkpoint, data), calibrate)
         metadata["eight_bits"] = f"int8, symmetric, weights per channel, calibrated on {calibrate} training images"
         model = eight_bit_graph.model_of(eight, normalisation, metadata, __version__)
     else:
@@ -66,10 +68,9 @@ def export(run: Path, out: Path, data_dir: Path | None = None, calibrate: int | 
     content = model.SerializeToString()
     equal_answers.check_form(content)
     answers: Any = None
-    if equal_answers.runtime_is_installed():
-        test = load_data(checkpoint, data_dir).test
+    if compares:
         count = equal_answers.EIGHT_BIT_IMAGES if eight else equal_answers.how_many(checkpoint.architecture)
-        pixels = evenly(test.x, count).astype(np.float32)
+        pixels = evenly(data.test.x, count).astype(np.float32)
         learned = pixels if normalisation is None else normalisation.normalised(pixels)
         if eight:
             answers = equal_answers.compare_in_eight_bits(content, eight, pixels, learned)
