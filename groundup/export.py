@@ -69,7 +69,7 @@ def export(run: Path, out: Path, data_dir: Path | None = None, calibrate: int | 
     equal_answers.check_form(content)
     answers: Any = None
     if compares:
-        count = equal_answers.EIGHT_BIT_IMAGES if eight else equal_answers.how_many(checkpoint.architecture)
+        count = equal_answers.how_many(checkpoint.architecture, in_eight_bits=eight is not None)
         pixels = evenly(data.test.x, count).astype(np.float32)
         learned = pixels if normalisation is None else normalisation.normalised(pixels)
         if eight:

@@ -18,7 +18,7 @@ SHIPPED = Path(HERE).parents[1] / "groundup" / "studio" / "digits" / "network.sa
 RECORD = Path(HERE).parents[1] / "docs" / "benchmarks" / "eight-bits.json"
 """Written by scripts/measure_eight_bits.py."""
 
-LEFT, WIDE = 0.37, 0.49
+LEFT, WIDE = 0.42, 0.44
 """Where the bars begin, and how wide they may be, as shares of the figure."""
 
 
@@ -54,7 +54,7 @@ def layers() -> Figure:
     networks = json.loads(RECORD.read_text(encoding="utf-8"))["networks"]
     chosen = {"LeNet-5, MNIST": networks["lenet5"]["steps"], "Residual CNN, MNIST": networks["residual"]["steps"]}
     rows = sum(len(steps) for steps in chosen.values())
-    drawn = figure(1.5 + 0.2 * rows)
+    drawn = figure(2.0 + 0.2 * rows)
     high, top = drawn.get_figheight(), 0.62
     for name, steps in chosen.items():
         bottom = top + 0.2 + 0.2 * len(steps)

@@ -37,7 +37,7 @@ MOST_STEPS, LEAST_SAME = 2.0, 0.999
 """How far eight bits may be apart: in steps of the logits, and the share of images that get the same class."""
 
 EIGHT_BIT_IMAGES = 1000
-"""Images that are compared in eight bits, where the classes are counted."""
+"""Images that are compared in eight bits, where a share of 0.999 is asked for."""
 
 MEASURED = 4
 """Images on which the noise is measured, seven times, and which count for the others: all are of one data set."""
@@ -119,9 +119,10 @@ def runtime_answers(content: bytes, x: np.ndarray, optimised: bool = True) -> np
     return np.asarray(logits)
 
 
-def how_many(architecture: Architecture) -> int:
+def how_many(architecture: Architecture, in_eight_bits: bool = False) -> int:
     """How many images are compared: fewer, if the network is large."""
-    return int(np.clip(MOST_WORK // max(1, architecture.multiply_adds), 1, MOST_IMAGES))
+    most = EIGHT_BIT_IMAGES if in_eight_bits else MOST_IMAGES
+    return int(np.clip(MOST_WORK * most // MOST_IMAGES // max(1, architecture.multiply_adds), 1, most))
 
 
 def compare_answers(
