@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from groundup import __version__
+from groundup.eight_bits import evenly, in_eight_bits
 from groundup.run_notes import form_of
-from groundup.trained import check_fit, in_words, load_data, open_checkpoint, settings_of
+from groundup.trained import as_learned, check_fit, in_words, load_data, open_checkpoint, settings_of
 from shared.data.accepted_data import Form
 from shared.data.normalisation import Normalisation
 from shared.machine.atomic import write_atomically
 from shared.machine.regular import real
 from shared.machine.results import results_folder
 from shared.machine.software import extra
-from shared.numbers import three_digits
+from shared.numbers import plural, three_digits
 from shared.training.checkpoints import Checkpoint
 
 SUFFIX = ".onnx"
@@ -33,10 +34,11 @@ class DifferentAnswers(ValueError):
     """ONNX Runtime computes other answers by the file than the network gives."""
 
 
-def export(run: Path, out: Path, data_dir: Path | None = None) -> dict[str, Any]:
+def export(run: Path, out: Path, data_dir: Path | None = None, calibrate: int | None = None) -> dict[str, Any]:
     """Write the network of a run as an ONNX file. Returns the document for --json.
 
     data_dir: folder of the data set, whose test images are compared; None for the one that was trained on
+    calibrate: for a file in eight bits, the number of training images that decide about the scales; None for floats
     Raises ValueError or OSError for what is no run, no data or no place for a file, DifferentAnswers if the answers
     differ by more than rounding explains. Then there is no file, or the one that was there before.
     """
@@ -44,7 +46,7 @@ def export(run: Path, out: Path, data_dir: Path | None = None) -> dict[str, Any]
         raise ValueError(f"--out: expected a file that ends in {SUFFIX}, got {out}")
     if find_spec("onnx") is None:
         raise ValueError(f"export needs onnx, which is not installed; install the extra onnx: {extra('onnx')}")
-    from shared.export import equal_answers, onnx_graph  # now that onnx is there
+    from shared.export import eight_bit_graph, equal_answers, onnx_graph  # now that onnx is there
 
     checkpoint = open_checkpoint(run)
     notes = settings_of(checkpoint)
@@ -54,19 +56,28 @@ def export(run: Path, out: Path, data_dir: Path | None = None) -> dict[str, Any]
     normalisation = Normalisation.from_notes(notes)
     numbers = checkpoint.architecture, checkpoint.parameters, checkpoint.running_statistics
     metadata = _metadata(checkpoint, form, notes)
-    model = onnx_graph.model_of(*numbers, normalisation, metadata, __version__)
+    compares = equal_answers.runtime_is_installed()
+    data: Any = load_data(checkpoint, data_dir) if compares or calibrate is not None else None
+    eight = None
+    if calibrate is not None:
+        eight = in_eight_bits(checkpoint, as_learned(checkpoint, data), calibrate)
+        metadata["eight_bits"] = f"int8, symmetric, weights per channel, calibrated on {calibrate} training images"
+        model = eight_bit_graph.model_of(eight, normalisation, metadata, __version__)
+    else:
+        model = onnx_graph.model_of(*numbers, normalisation, metadata, __version__)
     content = model.SerializeToString()
     equal_answers.check_form(content)
-    answers = None
-    if equal_answers.runtime_is_installed():
-        test = load_data(checkpoint, data_dir).test
-        # From the whole set: the images of a class may lie together.
-        chosen = np.linspace(0, len(test) - 1, min(len(test), equal_answers.how_many(checkpoint.architecture)))
-        pixels = test.x[chosen.astype(int)].astype(np.float32)
+    answers: Any = None
+    if compares:
+        count = equal_answers.how_many(checkpoint.architecture, in_eight_bits=eight is not None)
+        pixels = evenly(data.test.x, count).astype(np.float32)
         learned = pixels if normalisation is None else normalisation.normalised(pixels)
-        answers = equal_answers.compare_answers(content, *numbers, pixels, learned)
-        if not answers.worst.ok:
-            raise DifferentAnswers(f"{out} was not written, because its answers are wrong: {answers.worst}")
+        if eight:
+            answers = equal_answers.compare_in_eight_bits(content, eight, pixels, learned)
+        else:
+            answers = equal_answers.compare_answers(content, *numbers, pixels, learned)
+        if not answers.ok:
+            raise DifferentAnswers(f"{out} was not written, because its answers are wrong: {answers}")
     write_atomically(out, content)
     return {
         "file": str(out),
@@ -79,6 +90,7 @@ def export(run: Path, out: Path, data_dir: Path | None = None) -> dict[str, Any]
         "output": {"name": onnx_graph.OUTPUT, "shape": ["batch", *checkpoint.architecture.output_shape]},
         "normalised": normalisation is not None,
         "rounded": checkpoint.dtype != "float32",
+        "calibrated_on": calibrate,
         "metadata": metadata,
         "checked_by": f"onnx {equal_answers.onnx.__version__}",
         "compared": None if answers is None else _compared(answers),
@@ -96,8 +108,8 @@ def _metadata(checkpoint: Checkpoint, form: Form, notes: Mapping[str, Any]) -> d
 
 
 def _compared(answers: Any) -> dict[str, Any]:
-    names = ("runtime", "images", "same_class", "largest", "allowed")
-    return {name: getattr(answers, name) for name in names}
+    names = ("runtime", "images", "same_class", "largest", "allowed", "steps")
+    return {name: getattr(answers, name) for name in names if hasattr(answers, name)}
 
 
 def lines(document: Mapping[str, Any]) -> list[str]:
@@ -109,15 +121,22 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         f"{ends[0]}, float32 from 0 to 1 -> {ends[1]}{normalised}",
         f"a valid model, says {document['checked_by']}",
     ]
-    if document["rounded"]:
+    if (count := document["calibrated_on"]) is not None:
+        lines.append(f"in eight bits, with scales from {plural(count, 'training image')}")
+    elif document["rounded"]:
         lines.append("its float64 numbers were rounded to float32")
     if (compared := document["compared"]) is None:
         lines.append(f"ONNX Runtime is not installed, so no answers were compared; it comes with {extra('onnx')}")
         return lines
-    same, images = compared["same_class"], compared["images"]
-    largest, allowed = compared["largest"], compared["allowed"]
-    lines.append(
-        f"{compared['runtime']} gives {same} of {images} test images the class that stage 2 gives them; "
-        f"the largest difference of a logit is {three_digits(largest)}, rounding explains {three_digits(allowed)}"
-    )
-    return lines
+    said = f"{compared['runtime']} gives {compared['same_class']} of {compared['images']} test images the class that "
+    if "steps" in compared:
+        said += (
+            "stage 2 gives them in eight bits, with its optimisations and without; "
+            f"the largest difference of a logit is {three_digits(compared['steps'])} of a step of eight bits"
+        )
+    else:
+        said += (
+            f"stage 2 gives them; the largest difference of a logit is {three_digits(compared['largest'])}, "
+            f"rounding explains {three_digits(compared['allowed'])}"
+        )
+    return [*lines, said]

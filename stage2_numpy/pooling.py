@@ -104,7 +104,7 @@ def average_pool2d(
     out = output_like("average_pool2d", out, (*x.shape[:2], *places), x.dtype, x=x)
     out.fill(0)
     for i, j in product(range(window[0]), range(window[1])):
-        out += _shifted(x, i, j, step, places)
+        out += shifted(x, i, j, step, places)
     out /= window[0] * window[1]
     return out
 
@@ -133,7 +133,7 @@ def average_pool2d_backward(
     np.divide(grad_output, window[0] * window[1], out=share)
     out.fill(0)
     for i, j in product(range(window[0]), range(window[1])):
-        target = _shifted(out, i, j, step, places)
+        target = shifted(out, i, j, step, places)
         target += share
     return out
 
@@ -164,7 +164,7 @@ def _every(lines: Array, first: int, step: int, count: int) -> Array:
     return lines[..., first : first + step * (count - 1) + 1 : step]
 
 
-def _shifted(x: Array, i: int, j: int, step: Pair, places: Pair) -> Array:
+def shifted(x: Array, i: int, j: int, step: Pair, places: Pair) -> Array:
     """What position (i, j) of the window meets at all its places: a view (N, C, H', W')."""
     return _every(_every(x, j, step[1], places[1]).swapaxes(2, 3), i, step[0], places[0]).swapaxes(2, 3)
 

@@ -1,7 +1,9 @@
-"""The figure of the page on eight bits: the largest weight of each output, which a scale of its own would follow."""
+"""The figures of the page on eight bits: the largest weight of each output, which a scale of its own would follow, and
+the numbers that each step of a network gives."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,12 @@ from style import BLUE, GROUND, HERE, INK, ORANGE, QUIET, figure, tidy
 from shared.training.checkpoints import load_checkpoint
 
 SHIPPED = Path(HERE).parents[1] / "groundup" / "studio" / "digits" / "network.safetensors"
+
+RECORD = Path(HERE).parents[1] / "docs" / "benchmarks" / "eight-bits.json"
+"""Written by scripts/measure_eight_bits.py."""
+
+LEFT, WIDE = 0.42, 0.44
+"""Where the bars begin, and how wide they may be, as shares of the figure."""
 
 
 def ranges() -> Figure:
@@ -41,6 +49,49 @@ def ranges() -> Figure:
     return drawn
 
 
+def layers() -> Figure:
+    """The range of the numbers of each step, the reach of its scale, and how far eight bits are off by then."""
+    networks = json.loads(RECORD.read_text(encoding="utf-8"))["networks"]
+    chosen = {"LeNet-5, MNIST": networks["lenet5"]["steps"], "Residual CNN, MNIST": networks["residual"]["steps"]}
+    rows = sum(len(steps) for steps in chosen.values())
+    drawn = figure(2.0 + 0.2 * rows)
+    high, top = drawn.get_figheight(), 0.62
+    for name, steps in chosen.items():
+        bottom = top + 0.2 + 0.2 * len(steps)
+        axes = drawn.add_axes((LEFT, 1 - bottom / high, WIDE, 0.2 * len(steps) / high), facecolor=GROUND)
+        for row, step in enumerate(steps):
+            axes.barh(row, step["largest"] - step["smallest"], left=step["smallest"], height=0.55, color=BLUE)
+            if step["reach"] is not None:
+                for end in (-step["reach"], step["reach"]):
+                    axes.plot([end, end], [row - 0.42, row + 0.42], color=ORANGE, linewidth=1.8)
+            own = axes.get_yaxis_transform()
+            axes.text(-0.02, row, step["step"], transform=own, ha="right", va="center", color=INK, fontsize=9)
+            axes.text(1.16, row, f"{step['error']:.1%}", transform=own, ha="right", va="center", color=INK, fontsize=9)
+        axes.set_ylim(len(steps) - 0.5, -0.5)
+        axes.set_yticks([])
+        tidy(axes)
+        drawn.text(0.03, 1 - (top + 0.12) / high, name, color=QUIET, fontsize=9)
+        top = bottom + 0.34
+    drawn.text(
+        0.03,
+        1 - 0.28 / high,
+        f"Every step has a range of its own; the error stays {_errors(chosen)}",
+        color=INK,
+        fontsize=10,
+    )
+    drawn.text(0.03, 0.1 / high, "numbers of 1,000 test images", color=BLUE, fontsize=9)
+    drawn.text(0.4, 0.1 / high, "reach of ±127", color=ORANGE, fontsize=9)
+    drawn.text(0.97, 0.1 / high, "error, after all roundings so far", color=INK, fontsize=9, ha="right")
+    return drawn
+
+
+def _errors(networks: dict[str, list[dict[str, float]]]) -> str:
+    """'below 3 %'."""
+    largest = max(step["error"] for steps in networks.values() for step in steps)
+    return f"below {int(100 * largest) + 1} %"
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "eight-bits-ranges": ranges,
+    "eight-bits-layers": layers,
 }

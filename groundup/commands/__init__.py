@@ -6,6 +6,7 @@ look                       see inside a trained network
 predict                    what a trained network sees in a picture
 export                     a trained network as an ONNX file
 check                      agreement of the stages, gradients, compiled kernels
+check_eight_bits           its option --int8: what a network loses in eight bits
 bench, bench_compare       measure; compare two results
 profile                    where the time of a training step goes
 charts                     draw a results file again

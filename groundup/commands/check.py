@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,6 +48,19 @@ def check(
     arch: Annotated[
         list[str] | None, typer.Option(help="With --compile: only for this one, like 9.0. Repeatable.")
     ] = None,
+    int8: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN_DIR", help="Instead: what this run's network loses in eight bits.", show_default=False
+        ),
+    ] = None,
+    calibrate: Annotated[
+        int | None,
+        typer.Option(help="With --int8: training images that decide about the scales.", show_default="200"),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="With --int8: folder of the data set.", show_default="as in training")
+    ] = None,
 ) -> None:
     """Check that the stages agree and their gradients are right.
 
@@ -62,8 +76,16 @@ def check(
       groundup check 2 --dtype float32 --full      one stage, thoroughly
       groundup check --reference stage2 --json     compare with stage 2 in float64
       groundup check --compile --kernel matmul     registers, spills, occupancy; needs no GPU
+      groundup check --int8 runs/stage2_numpy      a trained network in eight bits beside itself
     """
     settings = Settings(dtype, full, seed)
+    if int8 is not None:
+        if compile_ or dtype or full or len(stages or ()) > 1:
+            raise ValueError("--int8 takes one stage at most, and no --compile, --dtype and --full")
+        _check_eight_bits(int8, stages[0] if stages else "numpy", calibrate, data_dir, as_json_)
+        return
+    if calibrate is not None or data_dir is not None:
+        raise ValueError(f"{'--data-dir' if calibrate is None else '--calibrate'} belongs to --int8")
     if compile_:
         if stages:
             raise ValueError(
@@ -90,6 +112,13 @@ def check(
     if not findings.ok:
         say(checking.failure_report(findings), err=True)
         raise typer.Exit(1)
+
+
+def _check_eight_bits(run: Path, stage: str, calibrate: int | None, data_dir: Path | None, json: bool) -> None:
+    from groundup.commands.check_eight_bits import check_eight_bits
+    from groundup.eight_bits import CALIBRATE
+
+    check_eight_bits(run, stage, CALIBRATE if calibrate is None else calibrate, data_dir, json)
 
 
 def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | None, json: bool) -> None:

@@ -20,6 +20,13 @@ def export(
         Path | None,
         typer.Option(help="Folder of the data set, for its test images.", show_default="as in training"),
     ] = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Weights and activations of eight bits, as pairs of Q/DQ nodes.")
+    ] = False,
+    calibrate: Annotated[
+        int | None,
+        typer.Option(help="With --int8: training images that decide about the scales.", show_default="200"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
     """Write a trained network as an ONNX file.
@@ -31,11 +38,16 @@ def export(
     Examples:
       groundup export runs/stage2_numpy --out digits.onnx
       groundup export runs/fashion/best.safetensors --out clothes.onnx --json
+      groundup export runs/stage2_numpy --out digits-int8.onnx --int8
     """
     from groundup import export as exporting  # here, as groundup/cli.py says
+    from groundup.eight_bits import CALIBRATE
 
+    if calibrate is not None and not int8:
+        raise ValueError("--calibrate belongs to --int8")
+    count = (CALIBRATE if calibrate is None else calibrate) if int8 else None
     try:
-        document = exporting.export(run, out, data_dir)
+        document = exporting.export(run, out, data_dir, count)
     except exporting.DifferentAnswers as error:
         say(f"error: {error}", err=True)
         raise typer.Exit(1) from None

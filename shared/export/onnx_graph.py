@@ -64,42 +64,96 @@ def model_of(
     if 4 * architecture.parameter_count > MOST_BYTES:
         raise ValueError(f"an ONNX file has at most 2 GiB, too little for {architecture.parameter_count:,} parameters")
     graph = _Graph(architecture, parameters, running_statistics)
-    graph.whole(normalisation)
-    made = helper.make_graph(
-        graph.nodes,
-        "groundup",
-        [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["batch", *architecture.input_shape])],
-        [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", *architecture.output_shape])],
-        graph.constants,
-    )
-    operators = [helper.make_opsetid("", OPSET)]
-    model = helper.make_model(made, opset_imports=operators, producer_name="groundup", producer_version=version)
-    model.ir_version = IR  # make_model takes the newest that the installed onnx knows
-    helper.set_model_props(model, dict(metadata or {}))
-    return model
+    graph.ended(graph.chain(architecture.layers, graph.normalised(normalisation)))
+    return graph.model(architecture, metadata, version)
 
 
-class _Graph:
+class Nodes:
     """The nodes and constants so far. Values are known by their names, and a node has the name of its result."""
 
-    def __init__(
-        self, architecture: Architecture, parameters: Sequence[np.ndarray], running: Sequence[np.ndarray]
-    ) -> None:
-        self.architecture = architecture
-        self.placed, self.parameters, self.running = iter(architecture.placed()), iter(parameters), iter(running)
+    def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def whole(self, normalisation: Normalisation | None) -> None:
-        value = INPUT
-        if normalisation is not None:
-            value = self.node("Sub", "from_mean", value, self.constant("mean", normalisation.mean))
-            value = self.node("Div", "normalised", value, self.constant("deviation", normalisation.deviation))
-        value = self.chain(self.architecture.layers, value)
+    def normalised(self, normalisation: Normalisation | None) -> str:
+        """The input as the network learned from it."""
+        if normalisation is None:
+            return INPUT
+        value = self.node("Sub", "from_mean", INPUT, self.constant("mean", normalisation.mean))
+        return self.node("Div", "normalised", value, self.constant("deviation", normalisation.deviation))
+
+    def ended(self, value: str) -> None:
+        """The value becomes the output."""
         if value == INPUT:
             self.node("Identity", OUTPUT, value)
         else:  # the last node made it, and no other node reads it
             self.nodes[-1].output[0] = OUTPUT
+
+    def model(self, architecture: Architecture, metadata: Mapping[str, str] | None, version: str) -> ModelProto:
+        """All as a model: pixels (batch, *input_shape) -> logits (batch, classes)."""
+        made = helper.make_graph(
+            self.nodes,
+            "groundup",
+            [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["batch", *architecture.input_shape])],
+            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", *architecture.output_shape])],
+            self.constants,
+        )
+        operators = [helper.make_opsetid("", OPSET)]
+        model = helper.make_model(made, opset_imports=operators, producer_name="groundup", producer_version=version)
+        model.ir_version = IR  # make_model takes the newest that the installed onnx knows
+        helper.set_model_props(model, dict(metadata or {}))
+        return model
+
+    def without_weights(self, placed: Placed, value: str) -> str:
+        """An activation, pool or flatten; what changes nothing has no node."""
+        layer, number = placed.layer, placed.number
+        if isinstance(layer, layers.MaxPool | layers.AveragePool):
+            return self.windows(placed, value)
+        if isinstance(layer, layers.Activate) and layer.name != "identity":
+            kind, settings = ACTIVATIONS[layer.name]
+            return self.node(kind, number, value, **settings)
+        if isinstance(layer, layers.Flatten):
+            return self.node("Flatten", number, value, axis=1)
+        return value
+
+    def windows(self, placed: Placed, value: str, *learned: str) -> str:
+        """A convolution or a pool. Padding is the same on both sides: rows and columns before, then after."""
+        layer: Any = placed.layer
+        padding = as_pair(getattr(layer, "padding", 0))
+        stride = as_pair(layer.size if layer.stride is None else layer.stride)
+        return self.node(
+            type(layer).__name__,
+            placed.number,
+            value,
+            *learned,
+            kernel_shape=as_pair(layer.size),
+            strides=within(placed.input_shape, stride, padding),
+            pads=(*padding, *padding),
+        )
+
+    def constant(self, name: str, values: Any) -> str:
+        array = np.asarray(values)
+        if array.dtype == np.int8:
+            kind, content = TensorProto.INT8, array.tobytes()
+        else:
+            check_held(name, array, np.float32)
+            kind, content = TensorProto.FLOAT, array.astype("<f4").tobytes()
+        self.constants.append(helper.make_tensor(name, kind, array.shape, content, raw=True))
+        return name
+
+    def node(self, kind: str, name: str, *inputs: str, **settings: Any) -> str:
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **settings))
+        return name
+
+
+class _Graph(Nodes):
+    """A network in floats: its layers take their parameters one after the other."""
+
+    def __init__(
+        self, architecture: Architecture, parameters: Sequence[np.ndarray], running: Sequence[np.ndarray]
+    ) -> None:
+        super().__init__()
+        self.placed, self.parameters, self.running = iter(architecture.placed()), iter(parameters), iter(running)
 
     def chain(self, chosen: Sequence[layers.Layer], value: str) -> str:
         for layer in chosen:
@@ -113,46 +167,15 @@ class _Graph:
     def one(self, value: str) -> str:
         placed = next(self.placed)
         layer, number = placed.layer, placed.number
-        if isinstance(layer, layers.Conv | layers.MaxPool | layers.AveragePool):
-            return self.windows(layer, placed, value)
+        if isinstance(layer, layers.Conv):
+            return self.windows(placed, value, *self.learned(number, "weights", "bias"))
         if isinstance(layer, layers.Dense):
             return self.node("Gemm", number, value, *self.learned(number, "weights", "bias"))
         if isinstance(layer, layers.BatchNorm):
             learned = self.learned(number, "gamma", "beta")
             running = [self.constant(f"{number}.{name}", next(self.running)) for name in ("mean", "variance")]
             return self.node("BatchNormalization", number, value, *learned, *running, epsilon=EPSILON)
-        if isinstance(layer, layers.Activate) and layer.name != "identity":
-            kind, settings = ACTIVATIONS[layer.name]
-            return self.node(kind, number, value, **settings)
-        if isinstance(layer, layers.Flatten):
-            return self.node("Flatten", number, value, axis=1)
-        return value
-
-    def windows(self, layer: layers.Conv | layers.MaxPool | layers.AveragePool, placed: Placed, value: str) -> str:
-        """A convolution or a pool. Padding is the same on both sides: rows and columns before, then after."""
-        convolves = isinstance(layer, layers.Conv)
-        padding = as_pair(layer.padding) if isinstance(layer, layers.Conv) else (0, 0)
-        stride = as_pair(layer.size if layer.stride is None else layer.stride)
-        return self.node(
-            type(layer).__name__,
-            placed.number,
-            value,
-            *(self.learned(placed.number, "weights", "bias") if convolves else ()),
-            kernel_shape=as_pair(layer.size),
-            strides=within(placed.input_shape, stride, padding),
-            pads=(*padding, *padding),
-        )
+        return self.without_weights(placed, value)
 
     def learned(self, number: str, *names: str) -> list[str]:
         return [self.constant(f"{number}.{name}", next(self.parameters)) for name in names]
-
-    def constant(self, name: str, values: Any) -> str:
-        array = np.asarray(values)
-        check_held(name, array, np.float32)
-        content = array.astype("<f4").tobytes()
-        self.constants.append(helper.make_tensor(name, TensorProto.FLOAT, array.shape, content, raw=True))
-        return name
-
-    def node(self, kind: str, name: str, *inputs: str, **settings: Any) -> str:
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **settings))
-        return name

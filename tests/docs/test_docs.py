@@ -23,6 +23,7 @@ SHORTER = {
     "race": ["--limit", "100", "--epochs", "1", "--stages", "2,3"],
     "train": ["--epochs", "1"],
     "check": ["--quick", "--dtype", "float64"],
+    "check --int8": [],
     "bench": ["--quick", "--stages", "2", "--only", "memory", "--passes", "1"],
     "profile": ["--repeat", "1", "--batch", "2"],
     "learn watch": ["--once"],
@@ -130,7 +131,8 @@ def shortened(line: str) -> tuple[str, ...]:
     variables, (name, *arguments) = words[:program], words[program:]
     if name == "groundup":
         arguments = [re.sub(r"^(stage\d)_\w+$", r"\1", each) for each in arguments]
-        more = [*SHORTER_COMMANDS.get(line, []), *SHORTER.get(arguments[0], SHORTER.get(" ".join(arguments[:2]), []))]
+        of_kind = SHORTER.get(" ".join(arguments[:2]), SHORTER.get(arguments[0], []))
+        more = [*SHORTER_COMMANDS.get(line, []), *of_kind]
         return (*variables, name, *in_the_checkout(without(arguments, more)), *more)
     shorter = SHORTER_MODULES.get(arguments[1], []) if arguments[0] == "-m" else []
     return (*variables, "python", *in_the_checkout(arguments), *shorter)
@@ -219,7 +221,7 @@ def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     # It looks into what an earlier command of the page has trained, unless it draws an architecture.
-    if found := re.match(r"groundup (?:look|predict|export) (?!--)(\S+)", line):
+    if found := re.match(r"groundup (?:(?:look|predict|export) (?!--)|check --int8 )(\S+)", line):
         assert run(shortened(f"groundup train stage2 --run-dir {found[1]}"), folder).code == 0
     for name in re.findall(r"\S+\.png", line) if line.startswith("groundup predict") else ():
         Image.fromarray(np.full((40, 30), 255, np.uint8)).save(folder / name)

@@ -88,6 +88,28 @@ def test_the_readmes_figures_without_a_gpu_are_the_recorded_ones() -> None:
     ) in readme
 
 
+def test_what_eight_bits_lose_is_recorded() -> None:
+    networks = list(recorded("eight-bits.json")["networks"].values())
+    own, files = (
+        table("docs/guides/eight-bits.md", f"| network | {head}") for head in ("float32: right", "file, float32")
+    )
+    for network, row, file in zip(networks, own, files, strict=True):
+        floats, whole, of_file = *network["numbers"].values(), network["files"]
+        told = [floats["right"], whole["right"], network["same_answers"]]
+        assert row[1:-1] == [f"{each / 100:.2f} %" for each in told]
+        assert same(row[-1], whole["bytes"] / floats["bytes"])
+        sizes = [f"{size:,}" for size in of_file["bytes"].values()]
+        assert file[1:4] == [*sizes, f"{of_file['same_class'] / 100:.2f} %"]
+        steps, *times = file[4:]
+        assert same(steps, of_file["steps"])
+        assert all(same(time, 1e6 * seconds) for time, seconds in zip(times, of_file["seconds"].values(), strict=True))
+        assert abs(told[0] - told[1]) <= 30
+        assert told[2] >= 9900
+        assert of_file["bytes"]["int8"] <= 0.3 * of_file["bytes"]["float32"]
+        assert of_file["same_class"] >= 9990
+        assert of_file["steps"] <= 2
+
+
 def test_the_readme_counts_the_course_as_it_is() -> None:
     readme = page("README.md")
     for phase in course().phases:

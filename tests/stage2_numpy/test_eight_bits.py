@@ -16,8 +16,10 @@ from shared.data.normalisation import Normalisation
 from shared.machine.processes import ROOT
 from shared.training.checkpoints import load_checkpoint
 from stage2_numpy.eight_bits import (
+    EXACT_TERMS,
     LARGEST,
     LONGEST_SUM,
+    SMALLEST,
     dense_in_eight_bits,
     dequantise,
     integer_matmul,
@@ -66,7 +68,7 @@ def test_a_number_is_off_by_half_a_scale_at_most_and_its_opposite_by_as_much(
 
 
 def test_halves_go_to_the_even_number_and_what_is_beyond_stays_at_the_end() -> None:
-    assert quantise(np.array([0.5, 1.5, -2.5, 200.0, -1e9]), 1.0).tolist() == [0, 2, -2, 127, -127]
+    assert quantise(np.array([0.5, 1.5, -2.5, 200.0, -1e9]), 1.0).tolist() == [0, 2, -2, 127, -128]
 
 
 def test_zeros_stay_zeros_and_need_no_division_by_zero() -> None:
@@ -87,15 +89,31 @@ def test_what_has_no_largest_number_is_refused(values: list[float]) -> None:
 
 def test_sums_of_whole_numbers_are_exact_up_to_the_last_that_fits() -> None:
     rng = np.random.default_rng(0)
-    a, b = (rng.integers(-LARGEST, LARGEST + 1, shape, dtype=np.int8) for shape in ((5, 700), (700, 4)))
-    sums = integer_matmul(a, b)
-    assert sums.dtype == np.int32
-    rows, columns = a.tolist(), b.T.tolist()
-    assert sums.tolist() == [[sum(map(int.__mul__, row, column)) for column in columns] for row in rows]
-    ends = np.full((1, LONGEST_SUM), -LARGEST, np.int8)
-    assert integer_matmul(ends, ends.T).tolist() == [[LARGEST**2 * LONGEST_SUM]]
-    with pytest.raises(ValueError, match="integer_matmul: 133,145 terms; a sum of 32 bits has room for 133,144"):
+    for terms in (1, 700, EXACT_TERMS, EXACT_TERMS + 1, 2500):
+        a, b = (rng.integers(SMALLEST, LARGEST + 1, shape, dtype=np.int8) for shape in ((5, terms), (terms, 4)))
+        sums = integer_matmul(a, b)
+        assert sums.dtype == np.int32
+        rows, columns = a.tolist(), b.T.tolist()
+        assert sums.tolist() == [[sum(map(int.__mul__, row, column)) for column in columns] for row in rows]
+    ends = np.full((1, LONGEST_SUM), SMALLEST, np.int8)
+    assert integer_matmul(ends, ends.T).tolist() == [[SMALLEST**2 * LONGEST_SUM]]
+    with pytest.raises(ValueError, match="integer_matmul: 131,072 terms; a sum of 32 bits has room for 131,071"):
         integer_matmul(np.ones((1, LONGEST_SUM + 1), np.int8), np.ones((LONGEST_SUM + 1, 1), np.int8))
+
+
+def test_a_sum_in_float32_has_room_for_all_its_parts() -> None:
+    """One term more, and the largest sum is the first whole number that float32 may not have."""
+    most = np.full((1, EXACT_TERMS), SMALLEST, np.int8)
+    assert integer_matmul(most, most.T).tolist() == [[2**24]]
+    assert np.float32(2**24) + np.float32(1) == np.float32(2**24)
+    a, b = np.append(most, [[1]], axis=1).astype(np.int8), np.append(most, [[1]], axis=1).astype(np.int8)
+    assert integer_matmul(a, b.T).tolist() == [[2**24 + 1]]
+
+
+def test_floats_are_no_whole_numbers() -> None:
+    ones = np.ones((2, 2), np.int8)
+    with pytest.raises(TypeError, match="integer_matmul: expected two arrays of int8, got int8 and float32"):
+        integer_matmul(ones, ones.astype(np.float32))
 
 
 @pytest.mark.parametrize("per_channel", [False, True])

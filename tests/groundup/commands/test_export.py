@@ -147,6 +147,60 @@ def test_wrong_answers_are_an_error_and_no_file(
 
 
 @needs_onnx
+def test_in_eight_bits_the_file_is_a_quarter_and_gives_the_same_classes(
+    runs: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(runs / "dense", "--out", out, "--int8", "--calibrate", "50") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3] == "in eight bits, with scales from 50 training images"
+    assert "gives 1000 of 1000 test images the class that stage 2 gives them in eight bits, with its" in lines[4]
+    assert lines[4].endswith("of a step of eight bits")
+    small = out.stat().st_size
+    assert run(runs / "dense", "--out", out) == 0
+    assert small < 0.35 * out.stat().st_size  # 9,550 numbers: the nodes count, too
+    capsys.readouterr()
+    assert run(runs / "double", "--out", out, "--int8", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["calibrated_on"] == 200
+    assert "calibrated on 200 training images" in document["metadata"]["eight_bits"]
+    assert set(document["compared"]) == {"runtime", "images", "same_class", "steps"}
+
+
+@needs_onnx
+def test_wrong_answers_in_eight_bits_are_an_error_and_no_file(
+    runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from shared.export import onnx_graph
+
+    monkeypatch.setitem(onnx_graph.ACTIVATIONS, "tanh", ("Softsign", {}))
+    assert run(runs / "dense", "--out", out, "--int8") == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {out} was not written, because its answers are wrong: ONNX Runtime ")
+    assert said.endswith("steps of eight bits away; 2 are allowed\n")
+    assert not out.exists()
+
+
+@needs_onnx
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--calibrate", "5"], "error: --calibrate belongs to --int8"),
+        (["--int8", "--calibrate", "0"], "error: --calibrate: expected a number of images from 1 to 6,000, got 0"),
+        (
+            ["--int8", "--calibrate", "7000"],
+            "error: --calibrate: expected a number of images from 1 to 6,000, got 7,000",
+        ),
+    ],
+)
+def test_mistakes_with_eight_bits_are_one_sentence(
+    options: list[str], sentence: str, runs: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(runs / "dense", "--out", out, *options) == 2
+    assert capsys.readouterr().err == f"{sentence}\n"
+    assert not out.exists()
+
+
+@needs_onnx
 def test_without_onnx_runtime_the_file_is_written_and_says_that_nobody_compared(
     runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,126 @@
+"""A network in eight bits as a graph of ONNX: ONNX Runtime rounds where stage 2 rounds, and gives the same logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shared.architectures import NAMED, Architecture, mlp, named
+from shared.checks.problems import random_problem
+from shared.data.normalisation import Normalisation
+from shared.layers import Activate, Conv, Dense, Flatten, MaxPool, Residual
+from stage2_numpy.eight_bit_network import EightBitNetwork
+from tests.layered_forms import FORMS
+from tests.random_architectures import random_architecture
+from tests.shared.export.test_onnx_graph import PAIR, RANDOM
+from tests.wide import widely
+
+onnx = pytest.importorskip("onnx", reason="needs the extra onnx: pip install -e '.[onnx]'")
+pytest.importorskip("onnxruntime", reason="needs the extra onnx: pip install -e '.[onnx]'")
+
+from shared.export import eight_bit_graph  # noqa: E402  (after the reason to skip)
+from shared.export.equal_answers import (  # noqa: E402
+    MOST_STEPS,
+    EightBitAnswers,
+    check_form,
+    compare_in_eight_bits,
+    runtime_answers,
+)
+
+
+def network_of(
+    architecture: Architecture, seed: int = 0, per_channel: bool = True
+) -> tuple[EightBitNetwork, np.ndarray]:
+    """A network in eight bits, and images of which half were not in its calibration."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(PAIR, rng, "export", architecture, "softmax_cross_entropy", 40, batches=1)
+    x = problem.batches[0][0].astype(np.float32)
+    return EightBitNetwork(architecture, problem.parameters, problem.running, x[:20], per_channel), x
+
+
+def compared(architecture: Architecture, seed: int = 0, per_channel: bool = True) -> EightBitAnswers:
+    normalisation = Normalisation(0.3, 0.7) if seed % 2 else None
+    network, x = network_of(architecture, seed, per_channel)
+    content = eight_bit_graph.model_of(network, normalisation).SerializeToString()
+    check_form(content)
+    pixels = x if normalisation is None else x * np.float32(0.7) + np.float32(0.3)
+    learned = pixels if normalisation is None else normalisation.normalised(pixels)
+    return compare_in_eight_bits(content, network, pixels.reshape(len(pixels), -1), learned.reshape(len(pixels), -1))
+
+
+@pytest.mark.parametrize("seed", widely(RANDOM, 60))
+def test_a_random_architecture_rounds_the_same_in_onnx_runtime(seed: int) -> None:
+    answers = compared(random_architecture(seed), seed, per_channel=seed % 3 > 0)
+    assert answers.steps <= MOST_STEPS
+    assert (answers.images, answers.runtime.startswith("ONNX Runtime ")) == (40, True)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_network_in_which_operations_meet_rounds_the_same(name: str) -> None:
+    assert compared(Architecture(*FORMS[name])).steps <= MOST_STEPS
+
+
+@pytest.mark.parametrize("name", widely(NAMED))
+def test_a_known_network_is_equal_and_a_quarter_as_large(name: str) -> None:
+    network, x = network_of(named(name))
+    content = eight_bit_graph.model_of(network).SerializeToString()
+    answers = compare_in_eight_bits(content, network, x, x)
+    assert answers.ok
+    assert answers.same_class == 40
+    assert len(content) <= 0.3 * 4 * named(name).parameter_count
+
+
+def test_all_is_symmetric_and_the_weights_are_int8_in_the_file() -> None:
+    network, _ = network_of(Architecture((1, 6, 6), (Conv(2, 3), Activate("relu"), MaxPool(2), Flatten(), Dense(3))))
+    graph = eight_bit_graph.model_of(network).graph
+    constants = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+    int8 = {name: values for name, values in constants.items() if values.dtype == np.int8}
+    assert int8["1.weights"].shape == (2, 1, 3, 3)
+    assert int8["5.weights"].shape == (8, 3)
+    assert not any(values.any() for name, values in int8.items() if "zero" in name)
+    pair = ["QuantizeLinear", "DequantizeLinear"]
+    weights = ["DequantizeLinear"]
+    assert [each.op_type for each in graph.node] == [
+        *(*pair, *weights, "Conv", *pair, "Relu", "MaxPool", "Flatten"),
+        *(*pair, *weights, "Gemm"),
+    ]
+    for each in graph.node:
+        if each.op_type in pair:
+            zero = constants[each.input[2]]
+            assert (zero.dtype, zero.any()) == (np.int8, False)
+    axes = {each.input[0]: [a.i for a in each.attribute] for each in graph.node if each.op_type == "DequantizeLinear"}
+    assert (axes["1.weights"], axes["5.weights"]) == ([0], [1])
+
+
+def test_a_bias_is_a_float_that_is_a_multiple_of_its_sums() -> None:
+    network, _ = network_of(mlp([4, 3]))
+    graph = eight_bit_graph.model_of(network).graph
+    bias = next(onnx.numpy_helper.to_array(each) for each in graph.initializer if each.name == "1.bias")
+    source = network.steps[1].source
+    assert bias.dtype == np.float32
+    np.testing.assert_allclose(bias / source.scale.ravel(), source.bias_numbers.ravel(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("optimised", [False, True])
+def test_integers_go_through_the_runtime_in_both_ways(optimised: bool) -> None:
+    """A batch of another length, and one image alone."""
+    network, x = network_of(Architecture((1, 8, 8), (Conv(4, 3), Activate("relu"), Residual((Conv(4, 1),)), Flatten())))
+    content = eight_bit_graph.model_of(network).SerializeToString()
+    for count in (1, 7):
+        got = runtime_answers(content, x[:count], optimised)
+        np.testing.assert_allclose(got, network.forward(x[:count]), atol=2 * network.output_step)
+
+
+def test_a_wrong_file_is_found() -> None:
+    network, x = network_of(mlp([6, 12, 5, 3]))
+    x = x.reshape(len(x), -1)
+    right = compare_in_eight_bits(eight_bit_graph.model_of(network).SerializeToString(), network, x, x)
+    assert right.ok
+    numbers = network.steps[2].source.numbers
+    numbers[0] = -numbers[0]
+    content = eight_bit_graph.model_of(network).SerializeToString()
+    numbers[0] = -numbers[0]
+    wrong = compare_in_eight_bits(content, network, x, x)
+    assert not wrong.ok
+    assert f"of 40 images the class that stage 2 gives them, and its logits are up to {wrong.steps:.3g}" in str(wrong)
+    assert "steps of eight bits away; 2 are allowed" in str(wrong)
