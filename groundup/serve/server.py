@@ -1,0 +1,105 @@
+"""Listens, tells the address, and ends in order.
+
+SIGTERM         the service is no longer ready, for `drain` seconds, while it answers as before: who spreads requests
+                over several services sees it and sends the next one elsewhere
+after that      it takes no new connection, finishes what has begun, and ends
+Ctrl-C          the same without the wait
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+from groundup.serve.app import SECONDS, Service, application
+from groundup.serve.guard import Guard
+from groundup.studio.impatient import Impatient
+
+
+class Server(uvicorn.Server):
+    """A server that calls `ready` once it answers, and is not ready any more before it ends."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, drain: float, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.service, self.drain, self.ready = service, drain, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.ready()
+
+    def handle_exit(self, sig: int, frame: object) -> None:
+        """SIGTERM waits; a second signal, and Ctrl-C, do not."""
+        end = super().handle_exit
+        waits = sig == signal.SIGTERM and not self.service.ending and self.drain > 0
+        self.service.ending = True
+        if waits:
+            later = threading.Timer(self.drain, end, (sig, frame))
+            later.daemon = True
+            later.start()
+        else:
+            end(sig, frame)  # type: ignore[arg-type]
+
+
+def new_server(service: Service, listening: socket.socket, key: str, drain: float, ready: Callable[[], None]) -> Server:
+    """A server on this socket. key: "" for none, and then it answers only under the names of this machine"""
+    port = listening.getsockname()[1]
+    hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
+    app = Guard(application(service), key, hosts, service.metrics, lambda: service.ending)
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        log_config=None,
+        log_level="critical",  # requests that are no HTTP are answered, and not told; mistakes of ours are printed
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(SECONDS),
+        timeout_keep_alive=30,
+        backlog=2048,
+        ws="none",
+        http=Impatient,
+    )
+    return Server(config, service, drain, ready)
+
+
+def listen(host: str, port: int, shared: bool = False) -> socket.socket:
+    """A socket. shared: whether another server of this user may listen there, too (SO_REUSEPORT)
+
+    Raises OSError, saying what to do, where it cannot be had.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise OSError(f"serve: --host: {host} is no address of this machine ({error.strerror})") from None
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind(address)
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise OSError(f"serve: {host}:{port} cannot be used ({error.strerror}); choose another with --port") from None
+    return listening
+
+
+def serve(service: Service, listening: socket.socket, key: str, drain: float, say: Callable[[str], None]) -> None:
+    """Answer until SIGTERM or Ctrl-C. say: told the address"""
+    host, port = listening.getsockname()[:2]
+
+    def ready() -> None:
+        say(f"http://{f'[{host}]' if ':' in host else host}:{port}/ answers; Ctrl-C ends it.")
+
+    try:
+        new_server(service, listening, key, drain, ready).run(sockets=[listening])
+    except KeyboardInterrupt:  # uvicorn raises it once more, after everything has ended
+        pass
+    finally:
+        listening.close()
