@@ -98,9 +98,7 @@ def _secret(key: str | None, key_file: Path | None) -> str:
     if secret is None:
         return ""
     if len(secret) < SHORTEST or not all("!" <= character <= "~" for character in secret):
-        raise ValueError(
-            f"serve: the key: expected at least {SHORTEST} letters, digits or signs of ASCII without spaces"
-        )
+        raise ValueError(f"serve: the key: expected at least {SHORTEST} characters of ASCII, none a space")
     return secret
 
 

@@ -7,6 +7,7 @@ pictures are decoded in another. So the service answers for its health also whil
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -221,7 +222,7 @@ def _explained(service: Service, model: Model, image: np.ndarray, label: int) ->
 
 def _whole(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) == int(text)):
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise Refused(f"{name}: expected a whole number of at least 1, got {text[:40]!r}")
     return int(text)
 

@@ -43,7 +43,9 @@ def asked(body: bytes, header: str | None, input_shape: Sequence[int], most: int
 
     Raises ValueError with a sentence for everything that is not as the protocol and the model say.
     """
-    if header is not None and not (header.isascii() and header.isdigit() and int(header) <= len(body)):
+    if header is not None and not (
+        header.isascii() and header.isdigit() and len(header) < 12 and int(header) <= len(body)
+    ):
         raise ValueError(f"{HEADER}: expected the bytes of JSON, at most {len(body)}, got {shortened(header)}")
     length = len(body) if header is None else int(header)
     try:
@@ -62,9 +64,7 @@ def asked(body: bytes, header: str | None, input_shape: Sequence[int], most: int
     pixels = _tensor(_object(inputs[0], "inputs[0]"), body[length:], input_shape, most)
     if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
         wrong = pixels[~((pixels >= 0) & (pixels <= 1))][0]
-        raise ValueError(
-            f"{INPUT}: expected numbers from 0 to 1, got {wrong:g}; grey values up to 255 are divided by 255"
-        )
+        raise ValueError(f"{INPUT}: expected numbers from 0 to 1, got {wrong:g}; divide values up to 255 by 255")
     return Asked(pixels, binary, name)
 
 

@@ -28,8 +28,8 @@ async def body_of(request: Request) -> bytes:
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused("expected a body without Content-Encoding", 415)
     length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > MOST_BYTES:
-        raise Refused(f"{TOO_LARGE}, got {int(length):,} bytes", 413)
+    if len(length) > 12 or (length.isdigit() and int(length) > MOST_BYTES):
+        raise Refused(f"{TOO_LARGE}, got {length[:20]} bytes", 413)
     body = bytearray()
     try:
         async for part in request.stream():
