@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import datetime
 import http.client
+import itertools
 import json
 import multiprocessing
 import os
@@ -24,7 +25,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ from shared.machine.results import as_json
 
 KINDS = ("batches", "one by one", "ONNX Runtime")
 CLIENTS = 64
+ROUNDS = 5
+RESIDENT = "process_resident_memory_bytes"
+IMAGES, BATCHES = "groundup_batch_images_sum", "groundup_batch_images_count"
 RETRIES = 200
 """How often a client of --restart asks again, 20 ms apart: for four seconds."""
 
@@ -47,16 +51,14 @@ RETRIES = 200
 # ---- servers
 
 
-def serving(run: Path, kind: str, port: int, budget: float, shared: bool) -> None:
-    """A server, until SIGTERM."""
+def serving(run: Path, kind: str, port: int, budget: float, shared: bool, answers: Any) -> None:
+    """A server, until SIGTERM. answers: an event that is set once it answers"""
     loaded = models.load_models([run])
     if kind == KINDS[2]:
-        loaded = {
-            name: models.Model(name, each.opened, onnx_runtime(each.opened), kind, each.worst)
-            for name, each in loaded.items()
-        }
+        ((name, own),) = loaded.items()
+        loaded = {name: models.Model(name, own.opened, onnx_runtime(own.opened), kind, own.worst)}
     service = Service(loaded, budget, 1 if kind == KINDS[1] else 64, 256)
-    server.serve(service, server.listen("127.0.0.1", port, shared), "", 0.5, lambda said: None)
+    server.serve(service, server.listen("127.0.0.1", port, shared), "", 0.5, lambda address: answers.set())
 
 
 def onnx_runtime(opened: OpenRun) -> Callable[[np.ndarray], np.ndarray]:
@@ -72,34 +74,22 @@ def onnx_runtime(opened: OpenRun) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class Running:
-    """A server's process, once it is ready."""
+    """A server's process, once it answers."""
 
-    def __init__(self, *arguments: Any) -> None:
-        self.port = arguments[2]
-        self.process = multiprocessing.get_context("spawn").Process(target=serving, args=arguments)
+    def __init__(self, run: Path, kind: str, port: int, budget: float, shared: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.port, answers = port, context.Event()
+        self.process = context.Process(target=serving, args=(run, kind, port, budget, shared, answers))
         self.process.start()
-        while not self.ready():
-            if not self.process.is_alive():
-                sys.exit("the server has not started")
-            time.sleep(0.05)
-
-    def ready(self) -> bool:
-        try:
-            return self.asked("/v2/health/ready")[0] == 200
-        except OSError:
-            return False
-
-    def asked(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, text
+        if not answers.wait(120):
+            sys.exit("the server has not started")
 
     def number(self, name: str) -> float:
         """A number of /metrics, of all labels together."""
-        rows = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", self.asked("/metrics")[1], re.MULTILINE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", "/metrics")
+        rows = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", connection.getresponse().read().decode(), re.MULTILINE)
+        connection.close()
         return sum(map(float, rows))
 
     def end(self) -> int:
@@ -169,15 +159,18 @@ async def client(
         counted.right += bool(np.allclose(logits, expected[row], rtol=1e-4, atol=1e-4))
 
 
-def asking(port: int, name: str, images: np.ndarray, expected: np.ndarray, requests: int, queue: Any) -> None:
-    """CLIENTS clients in one process."""
-    counted, numbers = Counted(), iter(range(requests))
+def asking(
+    port: int, name: str, images: np.ndarray, expected: np.ndarray, requests: int, stop: Any, queue: Any
+) -> None:
+    """CLIENTS clients in one process, for so many requests, or until `stop` is set."""
+    counted, numbers = Counted(), iter(range(requests)) if stop is None else itertools.count()
+
+    def more() -> int | None:
+        return None if stop is not None and stop.is_set() else next(numbers, None)
 
     async def all_of_them() -> None:
         questions = [question(name, image) for image in images]
-        await asyncio.gather(
-            *(client(port, questions, expected, lambda: next(numbers, None), counted) for _ in range(CLIENTS))
-        )
+        await asyncio.gather(*(client(port, questions, expected, more, counted) for _ in range(CLIENTS)))
 
     began = time.perf_counter()
     asyncio.run(all_of_them())
@@ -185,7 +178,7 @@ def asking(port: int, name: str, images: np.ndarray, expected: np.ndarray, reque
 
 
 def asking_with_triton(
-    port: int, name: str, images: np.ndarray, expected: np.ndarray, requests: int, queue: Any
+    port: int, name: str, images: np.ndarray, expected: np.ndarray, requests: int, stop: None, queue: Any
 ) -> None:
     """The same by tritonclient: CLIENTS questions are on their way at any time."""
     from collections import deque
@@ -223,35 +216,45 @@ def load(target: Any, *arguments: Any) -> tuple[Any, Any]:
 
 
 def measured(
-    run: Path, kind: str, arguments: argparse.Namespace, images: np.ndarray, expected: np.ndarray, name: str
-) -> dict[str, Any]:
-    port = arguments.port + KINDS.index(kind)
-    running = Running(run, kind, port, arguments.budget / 1000, False)
-    clients = asking_with_triton if arguments.triton else asking
-    process, queue = load(clients, port, name, images, expected, 2000)  # to warm up
-    queue.get()
-    process.join()
-    before, images_before, batches_before = (running.number(each) for each in NUMBERS)
-    process, queue = load(clients, port, name, images, expected, arguments.requests)
-    counted, seconds = queue.get()
-    process.join()
-    after, images_after, batches_after = (running.number(each) for each in NUMBERS)
-    milliseconds = 1000 * np.array(counted.seconds)
-    row = {
-        "kind": kind,
-        "requests": arguments.requests,
-        "right": counted.right,
-        "images_per_second": counted.right / seconds,
-        "p50_ms": float(np.percentile(milliseconds, 50)),
-        "p99_ms": float(np.percentile(milliseconds, 99)),
-        "images_per_batch": (images_after - images_before) / (batches_after - batches_before),
-        "resident_mib": [before / 2**20, after / 2**20],
-    }
-    running.end()
-    return row
-
-
-NUMBERS = ("process_resident_memory_bytes", "groundup_batch_images_sum", "groundup_batch_images_count")
+    run: Path, kinds: Sequence[str], arguments: argparse.Namespace, images: np.ndarray, expected: np.ndarray, name: str
+) -> list[dict[str, Any]]:
+    """A row for each kind. The kinds take turns, since other programs may use the machine's cores, too."""
+    ports = {kind: arguments.port + number for number, kind in enumerate(kinds)}
+    servers = {kind: Running(run, kind, port, arguments.budget / 1000, False) for kind, port in ports.items()}
+    rounds: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
+    resident: dict[str, list[float]] = {kind: [] for kind in kinds}
+    target = asking_with_triton if arguments.triton else asking
+    for number in range(ROUNDS + 1):
+        requests = arguments.requests // ROUNDS if number else 1000  # the first is to warm up
+        for kind, running in servers.items():
+            before, batches_before = running.number(IMAGES), running.number(BATCHES)
+            process, queue = load(target, running.port, name, images, expected, requests, None)
+            counted, seconds = queue.get()
+            process.join()
+            if counted.right < requests:
+                sys.exit(f"{kind}: {requests - counted.right} of {requests} answers are wrong or missing")
+            resident[kind].append(running.number(RESIDENT) / 2**20)
+            milliseconds = 1000 * np.array(counted.seconds)
+            rounds[kind].append(
+                {
+                    "images_per_second": requests / seconds,
+                    "p50_ms": float(np.percentile(milliseconds, 50)),
+                    "p99_ms": float(np.percentile(milliseconds, 99)),
+                    "images_per_batch": (running.number(IMAGES) - before) / (running.number(BATCHES) - batches_before),
+                }
+            )
+    for running in servers.values():
+        running.end()
+    return [
+        {
+            "kind": kind,
+            "requests": ROUNDS * (arguments.requests // ROUNDS),
+            **{each: float(np.median([row[each] for row in rounds[kind][1:]])) for each in rounds[kind][0]},
+            "rounds": rounds[kind][1:],
+            "resident_mib": resident[kind],
+        }
+        for kind in kinds
+    ]
 
 
 def restarted(
@@ -259,22 +262,21 @@ def restarted(
 ) -> dict[str, Any]:
     """A second server on the port, then SIGTERM to the first, three times, while the clients ask."""
     first = Running(run, KINDS[0], arguments.port, arguments.budget / 1000, True)
-    process, queue = load(asking, arguments.port, name, images, expected, arguments.requests)
+    stop = multiprocessing.get_context("spawn").Event()
+    process, queue = load(asking, arguments.port, name, images, expected, 0, stop)
     ends = []
     for _ in range(3):
         time.sleep(1)
-        second = multiprocessing.get_context("spawn").Process(
-            target=serving, args=(run, KINDS[0], arguments.port, 0.002, True)
-        )
-        second.start()
-        time.sleep(4)  # both answer: the system spreads the connections
+        second = Running(run, KINDS[0], arguments.port, arguments.budget / 1000, True)
+        time.sleep(0.5)  # both answer: the system spreads the connections
         ends.append(first.end())
-        first.process = second
+        first = second
+    stop.set()
     counted, _ = queue.get()
     process.join()
     ends.append(first.end())
     return {
-        "requests": arguments.requests,
+        "requests": len(counted.seconds) + counted.lost,
         "right": counted.right,
         "lost": counted.lost,
         "retries": counted.retries,
@@ -293,6 +295,7 @@ def main() -> None:
     parser.add_argument("--triton", action="store_true")
     parser.add_argument("--restart", action="store_true")
     arguments = parser.parse_args()
+    loaded_before = hardware.load_average()
     opened = OpenRun.of(arguments.run)
     shape = opened.checkpoint.architecture.input_shape
     images = load_dataset("mnist-subset").test.x[:500].reshape(-1, *shape)
@@ -301,8 +304,7 @@ def main() -> None:
     if arguments.restart:
         rows = [restarted(arguments.run, arguments, images, expected, name)]
     else:
-        kinds = [arguments.only] if arguments.only else KINDS
-        rows = [measured(arguments.run, kind, arguments, images, expected, name) for kind in kinds]
+        rows = measured(arguments.run, [arguments.only] if arguments.only else KINDS, arguments, images, expected, name)
     document = {
         "command": f"python scripts/measure_serving.py {' '.join(sys.argv[1:])}",
         "date": datetime.date.today().isoformat(),
@@ -311,6 +313,7 @@ def main() -> None:
         "clients": CLIENTS,
         "client": "tritonclient" if arguments.triton else "sockets",
         "budget_ms": arguments.budget,
+        "load_average": loaded_before,
         "rows": rows,
     }
     text = as_json(document)

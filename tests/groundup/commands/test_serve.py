@@ -140,11 +140,12 @@ def _key(folder: Path) -> Path:
 
 @wide
 def test_a_restart_under_load_loses_no_request_of_a_client_that_asks_again(runs: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "scripts/measure_serving.py", str(runs / "dense"), "--restart", "--requests", "15000"]
+    words = [sys.executable, "scripts/measure_serving.py", str(runs / "dense"), "--restart"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[3])
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["rows"]
-    assert (row["right"], row["lost"], row["ends"]) == (15000, 0, [-signal.SIGTERM] * 4)
+    assert (row["right"], row["lost"], row["ends"]) == (row["requests"], 0, [-signal.SIGTERM] * 4)
+    assert row["requests"] > 1000
     assert "Traceback" not in done.stderr
 
 
