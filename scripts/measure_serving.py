@@ -42,7 +42,7 @@ from shared.machine.results import as_json
 KINDS = ("batches", "one by one", "ONNX Runtime")
 CLIENTS = 64
 ROUNDS = 5
-RESIDENT = "process_resident_memory_bytes"
+RESIDENT, CPU = "process_resident_memory_bytes", "process_cpu_seconds_total"
 IMAGES, BATCHES = "groundup_batch_images_sum", "groundup_batch_images_count"
 RETRIES = 200
 """How often a client of --restart asks again, 20 ms apart: for four seconds."""
@@ -180,26 +180,25 @@ def asking(
 def asking_with_triton(
     port: int, name: str, images: np.ndarray, expected: np.ndarray, requests: int, stop: None, queue: Any
 ) -> None:
-    """The same by tritonclient: CLIENTS questions are on their way at any time."""
-    from collections import deque
-
+    """The same by tritonclient, whose clients take turns by gevent."""
+    import gevent
     import tritonclient.http as triton
 
-    counted, waiting = Counted(), deque[Any]()
+    counted, numbers = Counted(), iter(range(requests))
     asked = triton.InferenceServerClient(f"127.0.0.1:{port}", concurrency=CLIENTS)
     wanted = [triton.InferRequestedOutput(protocol.OUTPUT, binary_data=True)]
-    began = time.perf_counter()
-    for number in range(requests + CLIENTS):
-        if len(waiting) == CLIENTS or number >= requests:
-            row, since, answer = waiting.popleft()
-            logits = answer.get_result().as_numpy(protocol.OUTPUT)[0]
-            counted.seconds.append(time.perf_counter() - since)
-            counted.right += bool(np.allclose(logits, expected[row], rtol=1e-4, atol=1e-4))
-        if number < requests:
-            row = number % len(images)
+
+    def one() -> None:
+        for number in numbers:
+            began, row = time.perf_counter(), number % len(images)
             tensor = triton.InferInput(protocol.INPUT, [1, *images[row].shape], "FP32")
             tensor.set_data_from_numpy(images[row][np.newaxis])
-            waiting.append((row, time.perf_counter(), asked.async_infer(name, [tensor], outputs=wanted)))
+            logits = asked.infer(name, [tensor], outputs=wanted).as_numpy(protocol.OUTPUT)[0]
+            counted.seconds.append(time.perf_counter() - began)
+            counted.right += bool(np.allclose(logits, expected[row], rtol=1e-4, atol=1e-4))
+
+    began = time.perf_counter()
+    gevent.joinall([gevent.spawn(one) for _ in range(CLIENTS)], raise_error=True)
     queue.put((counted, time.perf_counter() - began))
 
 
@@ -227,7 +226,7 @@ def measured(
     for number in range(ROUNDS + 1):
         requests = arguments.requests // ROUNDS if number else 1000  # the first is to warm up
         for kind, running in servers.items():
-            before, batches_before = running.number(IMAGES), running.number(BATCHES)
+            before, batches_before, cpu = (running.number(each) for each in (IMAGES, BATCHES, CPU))
             process, queue = load(target, running.port, name, images, expected, requests, None)
             counted, seconds = queue.get()
             process.join()
@@ -240,6 +239,7 @@ def measured(
                     "images_per_second": requests / seconds,
                     "p50_ms": float(np.percentile(milliseconds, 50)),
                     "p99_ms": float(np.percentile(milliseconds, 99)),
+                    "cpu_ms_per_image": 1000 * (running.number(CPU) - cpu) / requests,
                     "images_per_batch": (running.number(IMAGES) - before) / (running.number(BATCHES) - batches_before),
                 }
             )

@@ -169,6 +169,7 @@ def application(service: Service) -> Starlette:
         return FileResponse(FILES[request.url.path])
 
     routes = [
+        Route("/v2/models/{name}/infer", infer, methods=["POST"]),  # first: they are tried in order
         *(Route(path, file) for path in FILES),
         Route("/v2", about),
         Route("/v2/health/live", live),
@@ -176,7 +177,6 @@ def application(service: Service) -> Starlette:
         Route("/v2/repository/index", listed, methods=["POST"]),
         Route("/v2/models/{name}", model),
         Route("/v2/models/{name}/ready", model_ready),
-        Route("/v2/models/{name}/infer", infer, methods=["POST"]),
         Route("/classify", classify, methods=["POST"]),
         Route("/explain", explain, methods=["POST"]),
         Route("/metrics", metrics),

@@ -76,7 +76,8 @@ def listen(port: int | None) -> socket.socket:
     Raises OSError, saying what to do, where the port is taken or not ours to take.
     """
     for each in [port] if port is not None else range(PORT, PORT + TRIES):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # With the protocol by name asyncio knows it, and sends the end of an answer without waiting (TCP_NODELAY).
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             if os.name == "posix":  # on Windows this option would share a port that is in use
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
