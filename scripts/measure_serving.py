@@ -284,6 +284,15 @@ def restarted(
     }
 
 
+def _asked(arguments: argparse.Namespace) -> list[str]:
+    """The arguments that decide about the numbers."""
+    flags = [f"--{name}" for name in ("restart", "triton") if getattr(arguments, name)]
+    if not arguments.restart:
+        flags += ["--requests", str(arguments.requests), "--budget", f"{arguments.budget:g}"]
+        flags += ["--only", repr(arguments.only)] if arguments.only else []
+    return [str(arguments.run), *flags]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
@@ -306,7 +315,7 @@ def main() -> None:
     else:
         rows = measured(arguments.run, [arguments.only] if arguments.only else KINDS, arguments, images, expected, name)
     document = {
-        "command": f"python scripts/measure_serving.py {' '.join(sys.argv[1:])}",
+        "command": " ".join(["python", "scripts/measure_serving.py", *_asked(arguments)]),
         "date": datetime.date.today().isoformat(),
         "machine": hardware.cpu_name(),
         "cores": hardware.usable_cores(),
