@@ -34,7 +34,7 @@ def evidence_picture(image: np.ndarray, evidence: np.ndarray, name: str) -> byte
     smooth = Image.fromarray(evidence.astype(np.float32)).resize(size, Image.Resampling.BILINEAR)
     share = STRONGEST * np.clip(np.asarray(smooth), 0, 1)[:, :, np.newaxis]
     covered = (1 - share) * np.asarray(plain, np.float32) + share * HEAT
-    words, font = evidence_words(evidence, name), ImageFont.load_default()
+    words, font = evidence_words(evidence, name), ImageFont.load_default(16)
     page = Image.new("RGB", (2 * size[0] + 3 * GAP, size[1] + 4 * GAP), "white")
     page.paste(plain, (GAP, GAP))
     page.paste(Image.fromarray(np.rint(covered).astype(np.uint8)), (size[0] + 2 * GAP, GAP))

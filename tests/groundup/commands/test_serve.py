@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -209,3 +210,22 @@ def test_without_a_compiler_stage_2_answers(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(models, "load_stage", none_for_c)
     assert models.fastest_stage().name == "stage2_numpy"
+
+
+def test_neither_side_waits_for_the_others_acknowledgement(started: Callable[..., Any]) -> None:
+    """40 ms each: that the end of an answer waits for the client, and that a body in a packet of its own does."""
+    _, port = started("--latency-budget-ms", "0")
+    content, headers = body_of(PIXELS, True)
+    named = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Content-Length": len(content)}.items())
+    head = f"POST /v2/models/dense/infer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{named}\r\n".encode()
+    times = []
+    with socket.create_connection(("127.0.0.1", port), 30) as connection:
+        for _ in range(30):
+            began = time.monotonic()
+            connection.sendall(head)
+            connection.sendall(content)
+            answer = b""
+            while b"logits" not in answer:
+                answer += connection.recv(2**16)
+            times.append(time.monotonic() - began)
+    assert min(times[10:]) < 0.035  # the system waits only after the first packets
