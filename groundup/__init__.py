@@ -16,7 +16,7 @@ bench_plan        the options of `groundup bench` as a plan
 profiling         what `groundup profile` measures, and the run
 look, inside, inside_layers
                   a look inside a trained network; what it has learned
-grad_cam          which places of an image speak for a class
+grad_cam          which places of an image speak for a class; evidence_picture draws them
 predict           a trained network's answer to pictures
 export            a trained network as a file of ONNX
 eight_bits        a trained network in eight bits, and what it loses
@@ -28,6 +28,7 @@ kernels/          the catalogue of the project's own CUDA kernels
 compiling/        every kernel through a GPU's compiler, without a GPU
 course/           the exercises, their grader and the learner's folder
 studio/           what is better seen than read, in a browser
+serve/            trained networks as a service, by the Open Inference Protocol
 """
 
 __version__ = "0.2.0"

@@ -24,7 +24,7 @@ NEEDED = ("numpy", "numba", "matplotlib", "rich", "pooch", "safetensors")
 
 COMMANDS = (
     *("race", "train", "look", "predict", "export", "check", "profile", "charts", "doctor", "run", "lens", "studio"),
-    *("bench", "learn"),
+    *("serve", "bench", "learn"),
 )
 """In the order of the help. Each is a file of groundup/commands, with a function of the same name or a group, `app`."""
 

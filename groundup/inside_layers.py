@@ -1,6 +1,7 @@
 """Measures of a trained convolutional network, beside those of groundup/inside.py, which are for dense layers.
 
 Layered             a network of a checkpoint on stage 2, asked about images
+convolves           whether a network has maps whose places can speak for a class
 filter_images       the filters of the first convolution as images
 layer_maps          what each layer makes of one image
 """
@@ -8,16 +9,19 @@ layer_maps          what each layer makes of one image
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groundup.grad_cam import grad_cam
 from shared.architectures import Architecture
-from shared.charts.figures.activation_maps import LayerMaps
 from shared.contract import load_part, load_stage
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Layer, Residual, describe
 from shared.numbers import plural
 from shared.training.checkpoints import Checkpoint, build_network
+
+if TYPE_CHECKING:  # it imports matplotlib, which who asks for evidence does not need
+    from shared.charts.figures.activation_maps import LayerMaps
 
 AT_A_TIME = 100
 """Images in one forward pass; this bounds the memory."""
@@ -88,6 +92,11 @@ class Layered:
         return (x[i : i + AT_A_TIME].astype(self._dtype) for i in range(0, len(x), AT_A_TIME))
 
 
+def convolves(architecture: Architecture) -> bool:
+    """Whether there are maps, so that `Layered.evidence` has an answer."""
+    return _behind_last_maps(architecture.layers) is not None
+
+
 def _behind_last_maps(layers: Sequence[Layer]) -> int | None:
     """The number of layers up to the last convolution or residual block, its normalisation and activation included."""
     last = next((i for i in reversed(range(len(layers))) if isinstance(layers[i], Conv | Residual)), None)
@@ -112,6 +121,8 @@ def layer_maps(network: Layered, x: np.ndarray, image: np.ndarray) -> list[Layer
 
     x: (features,) as the network learned from it; image: the same as it is shown, (channels, height, width)
     """
+    from shared.charts.figures.activation_maps import LayerMaps
+
     found = [LayerMaps("the image", image)]
     for layer, output in zip(network.architecture.layers, network.outputs(x[np.newaxis]), strict=True):
         if isinstance(layer, Activate | BatchNorm | Dropout | Flatten):

@@ -5,6 +5,7 @@ train, train_options       train one stage; the options that are settings of its
 look                       see inside a trained network
 predict                    what a trained network sees in a picture
 export                     a trained network as an ONNX file
+serve                      trained networks as a service
 check                      agreement of the stages, gradients, compiled kernels
 check_eight_bits           its option --int8: what a network loses in eight bits
 bench, bench_compare       measure; compare two results

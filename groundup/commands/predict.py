@@ -27,6 +27,10 @@ def predict(
             show_default="inverted where the picture has light paper and a known set's images have dark",
         ),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Write a picture of what speaks for each answer (Grad-CAM).")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of these pictures.", show_default="this one")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
     """Ask a trained network what is in a picture.
@@ -37,11 +41,14 @@ def predict(
     \b
     Examples:
       groundup predict runs/stage2_numpy seven.png
+      groundup predict runs/lenet5 seven.png --explain
       groundup predict runs/stage2_numpy/best.safetensors *.png --top 1 --json
     """
     from groundup import predict as predicting  # here, as groundup/cli.py says
 
     if top < 1:
         raise ValueError(f"--top: expected at least 1, got {top}")
-    document = predicting.predict(run, pictures, top, invert)
+    if out is not None and not explain:
+        raise ValueError("predict: --out goes with --explain")
+    document = predicting.predict(run, pictures, top, invert, (out or Path()) if explain else None)
     say(as_json(document).rstrip() if json else "\n".join(predicting.lines(document)))

@@ -1,6 +1,7 @@
 """The studio: what is better seen than read, in a browser on this machine. `groundup studio` starts it.
 
 server      finds a port, answers until Ctrl-C, opens the browser
+impatient   a connection that waits for a request only so long
 app         the application: all routes, and Studio, what they share
 security    who is answered: Host, Origin, key, size of what comes in; the headers of every answer
 frame       the document around every page

@@ -87,18 +87,18 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         """The answer to a request that is refused, or None."""
-        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+        hosts, origins = values(scope, b"host"), values(scope, b"origin")
         if len(hosts) != 1 or hosts[0] not in self.hosts:
             return _no("the studio answers only under its own address, http://127.0.0.1 and its port", 403)
         if any(origin not in {f"http://{host}" for host in self.hosts} for origin in origins):
             return _no("the request comes from another website", 403)
-        if any(site not in ("same-origin", "none") for site in _values(scope, b"sec-fetch-site")):
+        if any(site not in ("same-origin", "none") for site in values(scope, b"sec-fetch-site")):
             return _no("the request comes from another website", 403)
         if scope["method"] not in METHODS:
             return _no(f"the studio answers {', '.join(METHODS)}", 405)
-        if scope["method"] == "POST" and _values(scope, b"content-type") != ["application/json"]:
+        if scope["method"] == "POST" and values(scope, b"content-type") != ["application/json"]:
             return _no("the studio takes application/json", 415)  # a form of another website cannot send that
-        length = _values(scope, b"content-length")
+        length = values(scope, b"content-length")
         if length and not (length[0].isascii() and length[0].isdigit() and len(length[0]) < 12):
             return _no("Content-Length is no sensible number", 400)
         if length and int(length[0]) > MOST_BYTES:
@@ -132,12 +132,12 @@ class Guard:
         return hmac.compare_digest(value.encode("utf-8", "replace"), self.key.encode())
 
 
-def _values(scope: Scope, name: bytes) -> list[str]:
+def values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for each, value in scope["headers"] if each == name]
 
 
 def _cookies(scope: Scope, name: str) -> list[str]:
-    found = map(cookie_parser, _values(scope, b"cookie"))
+    found = map(cookie_parser, values(scope, b"cookie"))
     return [cookies[name] for cookies in found if name in cookies]
 
 

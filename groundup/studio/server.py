@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
@@ -16,11 +15,10 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from groundup.studio.app import Studio, application
+from groundup.studio.impatient import Impatient
 from groundup.studio.security import Guard
 from shared.machine import processes
 
@@ -28,46 +26,8 @@ PORT = 8484
 TRIES = 20
 """Ports from PORT on that are tried, when no port is asked for."""
 
-TO_SEND = 10.0
-"""Seconds for all of a request: it comes from this machine."""
-
 PATIENCE = 2.0
 """Seconds at the end for what still computes an answer, which nobody will get."""
-
-
-class Impatient(H11Protocol):
-    """A connection that is closed where a request is not there as a whole after TO_SEND seconds: whoever sends the half
-    of one would hold it for ever. Between two requests uvicorn's timeout_keep_alive counts."""
-
-    _late: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._wait()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.conn.trailing_data[0]:  # of a second request, which came with the first
-            self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._stop()
-
-    def _wait(self) -> None:
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._stop()
-        elif self._late is None:
-            self._late = self.loop.call_later(TO_SEND, self.transport.close)
-
-    def _stop(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
 
 
 class Server(uvicorn.Server):
@@ -116,7 +76,8 @@ def listen(port: int | None) -> socket.socket:
     Raises OSError, saying what to do, where the port is taken or not ours to take.
     """
     for each in [port] if port is not None else range(PORT, PORT + TRIES):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # With the protocol by name asyncio knows it, and sends the end of an answer without waiting (TCP_NODELAY).
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             if os.name == "posix":  # on Windows this option would share a port that is in use
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -98,6 +98,14 @@ def read_one(path: Path, wanted: Wanted) -> tuple[np.ndarray, Original]:
     return resized(pixels[np.newaxis], wanted.size)[0], original
 
 
+def read_bytes(name: str, content: bytes, wanted: Wanted, most_pixels: int) -> tuple[np.ndarray, Original]:
+    """The same of a picture that was sent, of any of the kinds. name: what an error calls it"""
+    kinds = list(dict.fromkeys(KINDS.values()))
+    picture = _looked_at(name, content, kinds, most_pixels)
+    pixels, original = _decoded_upright(name, picture, wanted.colour)
+    return resized(pixels[np.newaxis], wanted.size)[0], original
+
+
 def check_amount(name: str, count: int, shape: Shape) -> None:
     """Raise DataError for more images than the memory is used for."""
     size, most = 4 * count * math.prod(shape), regular.largest(MOST_MEMORY)
@@ -173,7 +181,16 @@ def _picture(path: Path, first: Path, size: tuple[int, int] | None, wanted: Want
 
 def _upright(path: Path, colour: bool) -> tuple[np.ndarray, Original]:
     """One picture as the camera was held, uint8 (height, width, 3 or 1)."""
-    picture: Any = _opened(path)
+    _pillow()
+    kind = KINDS[path.suffix.lower()]
+    try:
+        content = regular.read(path, MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected a {kind} picture ({error})") from error
+    return _decoded_upright(str(path), _looked_at(str(path), content, [kind], MOST_PIXELS), colour)
+
+
+def _decoded_upright(name: str, picture: Any, colour: bool) -> tuple[np.ndarray, Original]:
     from PIL import ImageOps  # after the sentence about a missing Pillow
 
     try:
@@ -187,24 +204,25 @@ def _upright(path: Path, colour: bool) -> tuple[np.ndarray, Original]:
             transparent = False
         picture = picture.convert("RGB" if colour else "L")
     except (OSError, SyntaxError, ValueError, TypeError, struct.error) as error:  # the last two: damaged EXIF fields
-        raise DataError(f"{path}: the picture is damaged ({error})") from error
+        raise DataError(f"{name}: the picture is damaged ({error})") from error
     if transparent:
-        raise DataError(f"{path}: expected a picture without transparent places; lay it on a background first")
+        raise DataError(f"{name}: expected a picture without transparent places; lay it on a background first")
     size = picture.height, picture.width
     return np.asarray(picture).reshape(*size, -1), Original(size, lay, coloured)
 
 
-def _opened(path: Path) -> Any:
-    """A picture, of which only the beginning has been looked at."""
-    image, kind = _pillow(), KINDS[path.suffix.lower()]
+def _looked_at(name: str, content: bytes, kinds: list[str], most_pixels: int) -> Any:
+    """A picture of one of Pillow's kinds, of which only the beginning has been looked at."""
+    image = _pillow()
     try:
-        picture = image.open(io.BytesIO(regular.read(path, MOST_BYTES)), formats=[kind])
+        picture = image.open(io.BytesIO(content), formats=kinds)
     except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
-        raise DataError(f"{path}: expected a {kind} picture ({str(error).partition('<')[0].strip()})") from error
-    if picture.width * picture.height > MOST_PIXELS:
-        raise DataError(f"{path}: expected at most {MOST_PIXELS:,} pixels, got {picture.height} by {picture.width}")
+        why = str(error).partition("<")[0].strip()
+        raise DataError(f"{name}: expected a {' or '.join(kinds)} picture ({why})") from error
+    if picture.width * picture.height > most_pixels:
+        raise DataError(f"{name}: expected at most {most_pixels:,} pixels, got {picture.height} by {picture.width}")
     if picture.mode not in MODES:
-        raise DataError(f"{path}: expected 8 bits for each number of a pixel, got Pillow's mode {picture.mode}")
+        raise DataError(f"{name}: expected 8 bits for each number of a pixel, got Pillow's mode {picture.mode}")
     return picture
 
 

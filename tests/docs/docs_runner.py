@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import io
 import multiprocessing
 import os
@@ -83,8 +84,8 @@ def command(words: Sequence[str]) -> None:
     if program == "groundup":
         from groundup.cli import main
 
-        if arguments[0] == "studio" and "--export" not in arguments:
-            end_as_soon_as_it_answers()
+        if arguments[0] == "serve" or (arguments[0] == "studio" and "--export" not in arguments):
+            end_as_soon_as_it_answers(arguments[0])
         sys.argv = [program, *arguments]
         main(arguments)
     elif arguments[0] == "-m":
@@ -96,10 +97,9 @@ def command(words: Sequence[str]) -> None:
         runpy.run_path(arguments[0], run_name="__main__")
 
 
-def end_as_soon_as_it_answers() -> None:
-    """Let the studio end after it has told its address, as Ctrl-C would."""
-    from groundup.studio import server
-
+def end_as_soon_as_it_answers(program: str) -> None:
+    """Let the studio or the service end after it has told its address, as Ctrl-C would."""
+    server: Any = importlib.import_module(f"groundup.{program}.server")
     begin = server.Server.startup
 
     async def begun(self: Any, sockets: Any = None) -> None:
@@ -107,7 +107,7 @@ def end_as_soon_as_it_answers() -> None:
         assert self.started
         self.should_exit = True
 
-    server.Server.startup = begun  # type: ignore[method-assign]
+    server.Server.startup = begun
 
 
 def python_page(programs: Sequence[tuple[str, int, str, str | None]]) -> None:

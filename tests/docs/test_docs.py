@@ -28,6 +28,7 @@ SHORTER = {
     "profile": ["--repeat", "1", "--batch", "2"],
     "learn watch": ["--once"],
     "studio": ["--no-browser", "--port", "0"],
+    "serve": ["--port", "0"],
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands, test_bench_command the rest."""
 
@@ -221,8 +222,9 @@ def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     # It looks into what an earlier command of the page has trained, unless it draws an architecture.
-    if found := re.match(r"groundup (?:(?:look|predict|export) (?!--)|check --int8 )(\S+)", line):
-        assert run(shortened(f"groundup train stage2 --run-dir {found[1]}"), folder).code == 0
+    if found := re.match(r"groundup (?:(?:look|predict|export|serve) (?!--)|check --int8 )(\S+)", line):
+        model = " --model lenet5" if "lenet5" in found[1] else ""
+        assert run(shortened(f"groundup train stage2{model} --run-dir {found[1]}"), folder).code == 0
     for name in re.findall(r"\S+\.png", line) if line.startswith("groundup predict") else ():
         Image.fromarray(np.full((40, 30), 255, np.uint8)).save(folder / name)
     ran = run(shortened(line), folder)

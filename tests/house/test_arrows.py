@@ -20,6 +20,7 @@ TOOLS = (
     "groundup.compiling",
     "groundup.course",
     "groundup.studio",
+    "groundup.serve",
     "groundup.commands",
     "groundup.cli",
 )

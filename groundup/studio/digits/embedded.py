@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.inside_layers import convolves
 from groundup.studio.digits import networks
 from groundup.studio.digits.nearest import image, why_none
 from groundup.studio.digits.networks import Trained
@@ -27,9 +28,9 @@ PER_CLASS = 40
 def network(trained: Trained) -> dict[str, Any]:
     """A network as the page needs it to show its neurons' weights.
 
-    {"name", "version", "title", "about", "classes", "shape", "onWhite", "certain", "normalisation"}, and of a stack of
-    dense layers "sizes", "activation" and "parameters", of any other network "filters": those of the first convolution
-    (O, kh, kw) or None.
+    {"name", "version", "title", "about", "classes", "shape", "onWhite", "certain", "convolves", "normalisation"}, and
+    of a stack of dense layers "sizes", "activation" and "parameters", of any other network "filters": those of the
+    first convolution (O, kh, kw) or None.
     """
     checkpoint, normalisation = trained.checkpoint, trained.normalisation
     about: dict[str, Any] = {
@@ -41,6 +42,7 @@ def network(trained: Trained) -> dict[str, Any]:
         "shape": list(trained.form.shape),
         "onWhite": trained.form.on_white,
         "certain": trained.certain,
+        "convolves": convolves(checkpoint.architecture),
         "normalisation": None if normalisation is None else asdict(normalisation),
     }
     if stack := checkpoint.architecture.as_mlp():

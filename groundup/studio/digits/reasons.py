@@ -28,10 +28,11 @@ CHANNELS = 16
 def reasons(trained: Trained, pixels: np.ndarray) -> dict[str, Any]:
     """What led to the network's answer to a drawing, uint8 (height * width,).
 
-    Returns {"winner", "rival", "layers", "pull": of each pixel, (height * width,), "last"}; layers is a list of
-    {"words", "values"}, the first layer first, without the scores; last is {"inputs", "weights", "bias"} of the winner:
-    its score is the sum of inputs times weights, plus the bias; None where the last layer is not dense. Arrays are as
-    `packed` makes them.
+    Returns {"winner", "rival", "layers", "pull": of each pixel, (height * width,), "evidence", "last"}; layers is a
+    list of {"words", "values"}, the first layer first, without the scores; evidence is where the last maps speak for
+    the winner (Grad-CAM), (rows, columns) of these maps, None without a convolution; last is {"inputs", "weights",
+    "bias"} of the winner: its score is the sum of inputs times weights, plus the bias; None where the last layer is not
+    dense. Arrays are as `packed` makes them.
     """
     x = trained.learned(as_input(pixels, trained.form.shape[0]))
     if trained.checkpoint.architecture.as_mlp() is not None:
@@ -56,24 +57,27 @@ def _of_dense(trained: Trained, x: np.ndarray) -> dict[str, Any]:
         "rival": rival,
         "layers": [{"words": text, "values": packed(each[0])} for text, each in zip(words, hidden, strict=True)],
         "pull": packed(_of_pixels(pull, trained)),
+        "evidence": None,
         "last": _last((hidden[-1] if hidden else x)[0], parameters, winner),
     }
 
 
 def _of_layers(trained: Trained, x: np.ndarray) -> dict[str, Any]:
-    from groundup.inside_layers import Layered, layer_maps  # it imports matplotlib
+    from groundup.inside_layers import Layered, layer_maps  # whose rows are matplotlib's
 
     architecture = trained.checkpoint.architecture
     network = Layered(trained.checkpoint, architecture)
     outputs = network.outputs(x)
     winner, rival = _first_two(outputs[-1])
     maps = layer_maps(network, x[0], x.reshape(trained.form.shape))[1:-1]  # not the image, and not the scores
+    evidence = network.evidence(x, np.array([winner]))
     ends_dense = len(architecture.layers) > 1 and isinstance(architecture.layers[-1], Dense)
     return {
         "winner": winner,
         "rival": rival,
         "layers": [{"words": each.words, "values": packed(_shown(each.output))} for each in maps],
         "pull": packed(_of_pixels(network.saliency(x, np.array([winner]), np.array([rival])), trained)),
+        "evidence": None if evidence is None else packed(evidence[0]),
         "last": _last(outputs[-2].ravel(), trained.checkpoint.parameters, winner) if ends_dense else None,
     }
 

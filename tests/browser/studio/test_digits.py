@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from groundup import inside
+from groundup.inside_layers import Layered
 from groundup.studio.digits import networks
 from shared.data.datasets import load_dataset
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
-from tests.groundup.studio.digits.made_runs import a_run
+from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
 
 THREE = [(0.3, 0.2), (0.45, 0.12), (0.6, 0.18), (0.64, 0.3), (0.55, 0.42), (0.42, 0.47)]
 THREE += [(0.56, 0.5), (0.66, 0.6), (0.66, 0.74), (0.55, 0.85), (0.4, 0.86), (0.28, 0.78)]
@@ -125,6 +126,31 @@ def test_a_run_with_a_hostile_name_is_text(browser_page, studio_server):
     page.wait_for_selector("#about:has-text('784-4-10')")
     assert page.inner_text("#about") == f"784-4-10 relu: 2 epochs of {name} by stage 2: NumPy."
     assert page.locator("img").count() == 0
+
+
+def test_a_convolutional_network_shows_what_speaks_for_its_answer(browser_page, studio_server):
+    a_run(studio_server.studio.folder / "runs" / "convolves", SMALL_CNN)
+    page = opened(browser_page)
+    assert page.is_hidden("#evidence-panel")
+    page.select_option("#network", "convolves")
+    page.wait_for_selector("#evidence-panel:visible")
+    draw(page, THREE)
+    page.wait_for_selector("#evidence:has-text('speaks for')", timeout=60_000)
+    answer = page.inner_text("#answer").removeprefix("It is a ").partition(",")[0]
+    pixels = page.evaluate(SEEN)
+    trained = networks.load(studio_server.studio.folder / "runs", "convolves")
+    network = Layered(trained.checkpoint, trained.checkpoint.architecture)
+    x = np.array([pixels], np.float32) / np.float32(255)
+    places = network.evidence(x, np.array([int(answer)]))
+    assert places.any()
+    assert page.inner_text("#evidence p") == (
+        f"Orange: what lies here in the last maps, 24 by 24 of them, speaks for {answer}."
+    )
+    assert page.get_attribute("#evidence .places", "width") == "24"
+    page.uncheck("#evidence input")
+    assert page.is_hidden("#evidence .places")
+    page.check("#evidence input")
+    assert page.is_visible("#evidence .places")
 
 
 def test_a_run_that_ends_while_the_page_is_open_can_be_chosen(browser_page, studio_server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from PIL import Image
 
 from groundup.cli import main
+from groundup.evidence_picture import evidence_picture, evidence_words
+from groundup.inside_layers import Layered
 from groundup.trained import as_learned, beliefs
 from shared.data.datasets import load_dataset
 from shared.training.checkpoints import load_checkpoint
@@ -169,6 +172,59 @@ def test_mistakes_are_one_sentence(
     said = capsys.readouterr()
     assert sentence in said.err
     assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+def test_explain_writes_where_the_answer_comes_from(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with np.load(made / "flags.npz") as arrays:
+        Image.fromarray(arrays["x_test"][3]).save("flag.png")
+        image = arrays["x_test"][3]
+    (picture,) = answer(capsys, made / "colour", "flag.png", "--explain", "--out", "why")["pictures"]
+    name = picture["top"][0]["class"]
+    checkpoint = load_checkpoint(made / "colour" / "last.safetensors")
+    x = image.transpose(2, 0, 1).reshape(1, -1).astype(np.float32) / 255
+    network = Layered(checkpoint, checkpoint.architecture)
+    places = network.evidence(x, np.array([picture["top"][0]["label"]]))
+    assert places is not None
+    words = f"{'what' if places.any() else 'nothing in the last maps'} speaks for {name}"
+    file = str(Path("why", "flag-gradcam.png"))
+    assert picture["explained"] == {"file": file, "words": words, "evidence": bool(places.any())}
+    expected = Image.open(io.BytesIO(evidence_picture(image.transpose(2, 0, 1), places[0], name)))
+    np.testing.assert_allclose(np.asarray(Image.open(file)).astype(int), np.asarray(expected).astype(int), atol=1)
+    assert run("predict", made / "colour", "flag.png", "--explain") == 0
+    assert f"    flag-gradcam.png: {words}\n" in capsys.readouterr().out
+
+
+def test_no_evidence_is_said_and_leaves_the_image_as_it_is() -> None:
+    image, none = np.arange(12, dtype=np.uint8).reshape(1, 3, 4) * 20, np.zeros((2, 2))
+    assert evidence_words(none, "7") == "nothing in the last maps speaks for 7"
+    pixels = np.asarray(Image.open(io.BytesIO(evidence_picture(image, none, "7"))))
+    left, right = pixels[12:180, 12:236], pixels[12:180, 248:472]
+    np.testing.assert_array_equal(left, right)
+    np.testing.assert_array_equal(left[::56, ::56, 0], image[0])
+    some = np.array([[1.0, 0.0], [0.0, 0.0]])
+    covered = np.asarray(Image.open(io.BytesIO(evidence_picture(image, some, "sieben ☃"))))[12:180, 248:472]
+    assert (covered[0, 0] > left[0, 0] + 100).tolist() == [True, False, False]
+    np.testing.assert_array_equal(covered[-1, -1], left[-1, -1])
+
+
+def test_a_dense_network_cannot_explain_itself(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Image.fromarray(DIGIT).save("digit.png")
+    assert run("predict", made / "mnist", "digit.png", "--explain") == 2
+    said = (
+        "Grad-CAM needs a convolution, whose maps have places; 784-8-10 relu, 1 epoch of mnist-subset by stage 2: NumPy"
+    )
+    assert said in capsys.readouterr().err
+    assert list(Path().iterdir()) == [Path("digit.png")]
+
+
+def test_two_pictures_of_one_name_are_not_explained_in_one_file(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one.png", "one.jpg"):
+        Image.fromarray(DIGIT).save(name)
+    assert run("predict", made / "colour", "one.png", "one.jpg", "--explain") == 2
+    said = "--explain: one.png and one.jpg would both be explained in one-gradcam.png; ask one at a time"
+    assert said in capsys.readouterr().err
+    assert run("predict", made / "colour", "one.png", "--out", "why") == 2
+    assert "predict: --out goes with --explain" in capsys.readouterr().err
 
 
 def test_what_is_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

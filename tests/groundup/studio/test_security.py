@@ -192,7 +192,7 @@ def test_it_listens_on_127_0_0_1_only(studio_server):
     ids=["nothing", "a line", "headers", "a body", "chunks", "a second request"],
 )
 def test_a_request_that_is_sent_half_is_closed_after_some_seconds(studio_server, half, monkeypatch):
-    monkeypatch.setattr("groundup.studio.server.TO_SEND", 0.4)
+    monkeypatch.setattr("groundup.studio.impatient.TO_SEND", 0.4)
     with socket.create_connection(("127.0.0.1", studio_server.port), timeout=20) as connection:
         connection.sendall(half)
         begin = time.monotonic()
@@ -202,7 +202,7 @@ def test_a_request_that_is_sent_half_is_closed_after_some_seconds(studio_server,
 
 
 def test_between_two_requests_a_connection_may_wait_longer(studio_server, monkeypatch):
-    monkeypatch.setattr("groundup.studio.server.TO_SEND", 0.2)
+    monkeypatch.setattr("groundup.studio.impatient.TO_SEND", 0.2)
     connection = http.client.HTTPConnection("127.0.0.1", studio_server.port, timeout=20)
     connection.request("GET", "/")
     connection.getresponse().read()

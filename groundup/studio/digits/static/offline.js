@@ -45,7 +45,7 @@ export function offline(data) {
     const weights = column(net.weights.at(-1), scores.length, winner);
     const values = pull(trace, winner, rival);
     const last = { inputs, weights, bias: net.biases.at(-1)[winner] };
-    return { version: about.version, winner, rival, layers, pull: { shape: [PIXELS], values }, last };
+    return { version: about.version, winner, rival, layers, pull: { shape: [PIXELS], values }, evidence: null, last };
   }
 
   /** d (score[winner] - score[rival]) / dx: backpropagation that starts at the scores instead of a loss. */

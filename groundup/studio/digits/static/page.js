@@ -10,7 +10,7 @@ import { makeLayers } from "/static/digits/layers.js";
 import { offline } from "/static/digits/offline.js";
 import { makeOwnSet } from "/static/digits/own.js";
 import { makePad } from "/static/digits/pad.js";
-import { showNearest, showNeuron, showPull, showWinner } from "/static/digits/reasons.js";
+import { showEvidence, showNearest, showNeuron, showPull, showWinner } from "/static/digits/reasons.js";
 import * as server from "/static/digits/server.js";
 import { inkTile } from "/static/digits/tiles.js";
 
@@ -32,7 +32,7 @@ let turn = 0; // the newest drawing's; an answer to an earlier one comes too lat
 let choice = 0; // the newest choice of a network; a network that was chosen before comes too late
 
 // What stands in each place before there is a drawing.
-const FIRST = Object.fromEntries(["answer", "winner", "pull", "nearest"].map((id) => [id, place(id).textContent.trim()]));
+const FIRST = Object.fromEntries(["answer", "winner", "pull", "evidence", "nearest"].map((id) => [id, place(id).textContent.trim()]));
 const HOW = place("done").textContent;
 
 const pad = makePad(() => answer().catch(fail));
@@ -144,6 +144,7 @@ function showReasons() {
   layers.show(drawn.ink, reasons, answer.probabilities);
   showWinner(known("winner"), network, reasons, answer.scores);
   showPull(known("pull"), network, reasons, drawn.pixels);
+  if (reasons.evidence) showEvidence(known("evidence"), network, reasons, drawn.ink);
   if (chosen) showNeuron(place("neuron"), network, reasons, ...chosen);
 }
 
@@ -195,6 +196,7 @@ async function choose(name) {
     throw error;
   }
   replace(place("about"), `${network.title}: ${network.about}.`);
+  place("evidence-panel").hidden = !network.convolves;
   place("own").hidden = carried !== null || !ofMnist();
   newLayers();
   show();

@@ -2,7 +2,7 @@
 // nearest training images.
 
 import { bytes } from "/static/common/embedded.js";
-import { diverging, html, number, replace, svg } from "/static/common/draw.js";
+import { diverging, html, number, pixels, replace, svg } from "/static/common/draw.js";
 import { productsOf } from "/static/digits/layers.js";
 import { inkTile, largestOf, ofPixels, signedTile } from "/static/digits/tiles.js";
 
@@ -98,6 +98,23 @@ export function showPull(node, network, reasons, pixels) {
         html("figcaption", {}, "the gradient by every pixel")),
       html("figure", {}, signedTile(timesInk, `The same gradient, times the ink of the drawing`, ...size),
         html("figcaption", {}, "times the ink that is there"))));
+}
+
+/** Grad-CAM: the places of the last maps that speak for the winner, over the drawing; the reader can take them away. */
+export function showEvidence(node, network, reasons, ink) {
+  const name = network.classes[reasons.winner];
+  const { shape: [high, wide], values } = reasons.evidence;
+  const [rows, columns] = network.shape.slice(1);
+  if (!values.some((each) => each > 0)) {
+    replace(node, html("p", {}, `Nothing in the last maps speaks for ${name}: its score is the highest all the same.`));
+    return;
+  }
+  const overlay = pixels(values, high, wide, { class: "tile places", role: "img", "aria-label": `The places that speak for ${name}` });
+  const shown = html("input", { type: "checkbox", checked: "", onchange: () => { overlay.hidden = !shown.checked; } });
+  replace(node,
+    html("p", {}, `Orange: what lies here in the last maps, ${high} by ${wide} of them, speaks for ${name}.`),
+    html("div", { class: "evidence" }, inkTile(ink, "The drawing", rows, columns), overlay),
+    html("label", {}, shown, " show the places"));
 }
 
 /** The nearest training images, the nearest first. found: as server.nearest() gives it */

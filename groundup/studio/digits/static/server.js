@@ -34,14 +34,14 @@ export async function answers(name, pixels, floors) {
   return (await post("/api/digits/answer", { network: name, pixels: [...pixels], floors })).answers;
 }
 
-/** What led to the answer: {version, winner, rival, layers: [{words, shape, values}], pull: {shape, values}, last}. */
+/** What led to the answer: {version, winner, rival, layers: [{words, shape, values}], pull: {shape, values}, evidence, last}. */
 export async function reasons(name, pixels) {
   const found = await post("/api/digits/reasons", { network: name, pixels: [...pixels] });
   const layers = found.layers.map(({ words, values }) => ({ words, ...unpacked(values) }));
   const last = found.last && {
     inputs: unpacked(found.last.inputs).values, weights: unpacked(found.last.weights).values, bias: found.last.bias,
   };
-  return { ...found, layers, pull: unpacked(found.pull), last };
+  return { ...found, layers, pull: unpacked(found.pull), evidence: found.evidence && unpacked(found.evidence), last };
 }
 
 /** The training images that are most like the drawing: {nearest: [{label, distance, pixels}], of, why}; why: none are. */

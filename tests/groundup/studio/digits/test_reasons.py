@@ -7,7 +7,8 @@ import base64
 import numpy as np
 import pytest
 
-from groundup.studio.digits import networks
+from groundup.inside_layers import Layered
+from groundup.studio.digits import embedded, networks
 from groundup.studio.digits.pixels import as_input
 from groundup.studio.digits.reasons import reasons
 from shared.architectures import Architecture
@@ -61,6 +62,18 @@ def test_of_many_channels_some_are_shown_and_of_flat_numbers_all(tmp_path):
     wide = Architecture((1, 28, 28), (Conv(20, 9), Activate("relu"), MaxPool(4), Flatten(), Dense(30), Dense(10)))
     layers = reasons(of(tmp_path, wide)[0], a_drawing(1))["layers"]
     assert [each["values"]["shape"] for each in layers] == [[16, 20, 20], [16, 5, 5], [30]]
+
+
+def test_the_evidence_is_grad_cams_for_the_winner_and_a_dense_network_has_none(tmp_path):
+    trained, _ = of(tmp_path, SMALL_CNN)
+    found = reasons(trained, a_drawing(2))
+    network = Layered(trained.checkpoint, trained.checkpoint.architecture)
+    expected = network.evidence(trained.learned(as_input(a_drawing(2))), np.array([found["winner"]]))
+    np.testing.assert_allclose(unpacked(found["evidence"]), expected[0], rtol=1e-6)
+    assert embedded.network(trained)["convolves"] is True
+    dense, _ = of(tmp_path, [784, 6, 10])
+    assert reasons(dense, a_drawing(2))["evidence"] is None
+    assert embedded.network(dense)["convolves"] is False
 
 
 @pytest.mark.parametrize("layers", [[784, 10], [784, 6, 10], SMALL_CNN], ids=str)

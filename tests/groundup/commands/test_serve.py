@@ -1,0 +1,231 @@
+"""`groundup serve` as a process: its address, other people's clients, its end, and why it does not start."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from groundup.cli import main
+from groundup.predict import OpenRun
+from groundup.trained import beliefs
+from tests.groundup.serve.conftest import body_of, png, runs
+from tests.groundup.studio.digits.made_runs import a_run
+from tests.wide import wide
+
+pytest.importorskip("uvicorn", reason="the extra web is not installed")
+
+__all__ = ["runs"]
+PROGRAM = [sys.executable, "-c", "from groundup.entry import main; main()", "serve"]
+PIXELS = np.random.default_rng(0).random((1, 784), np.float32)
+
+
+@pytest.fixture
+def started(runs: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
+    """started(*arguments): a service of the dense network as a process, once it has told its address; and its port."""
+    processes = []
+
+    def start(*arguments: str) -> tuple[subprocess.Popen[str], int]:
+        words = [*PROGRAM, str(runs / "dense"), "--port", "0", *arguments]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout is not None
+        lines: list[str] = []
+        while not lines or not lines[-1].startswith("http"):
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.communicate()
+        found = re.fullmatch(r"http://\S+:(\d+)/ answers; Ctrl-C ends it\.\n", lines[-1])
+        assert found, lines
+        return process, int(found[1])
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def asked(port: int, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def infer(port: int) -> int:
+    content, headers = body_of(PIXELS, True)
+    return asked(port, "POST", "/v2/models/dense/infer", content, **headers)[0]
+
+
+def test_sigterm_finishes_what_has_begun_and_readiness_goes_first(started: Callable[..., Any]) -> None:
+    # A request waits two seconds for others: long enough to end the service meanwhile.
+    process, port = started("--latency-budget-ms", "2000", "--drain-seconds", "0.8")
+    statuses: list[int] = []
+    thread = threading.Thread(target=lambda: statuses.append(infer(port)))
+    thread.start()
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    assert asked(port, "GET", "/v2/health/ready")[0] == 503
+    assert asked(port, "GET", "/v2/health/live")[0] == 200
+    thread.join(30)
+    out, err = process.communicate(timeout=30)
+    assert (statuses, process.returncode, out, err) == ([200], -signal.SIGTERM, "", "")
+
+
+def test_ctrl_c_ends_it_at_once(started: Callable[..., Any]) -> None:
+    process, port = started()
+    assert infer(port) == 200
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 0
+
+
+def test_tritonclient_gets_the_networks_answers(started: Callable[..., Any], runs: Path) -> None:
+    triton = pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed")
+    _, port = started()
+    client = triton.InferenceServerClient(f"127.0.0.1:{port}")
+    assert [client.is_server_live(), client.is_server_ready(), client.is_model_ready("dense")] == [True] * 3
+    assert client.get_model_metadata("dense")["inputs"][0]["shape"] == [-1, 784]
+    images = np.repeat(PIXELS, 3, axis=0)
+    for binary in (True, False):
+        tensor = triton.InferInput("pixels", images.shape, "FP32")
+        tensor.set_data_from_numpy(images, binary_data=binary)
+        wanted = [triton.InferRequestedOutput("logits", binary_data=binary)]
+        logits = client.infer("dense", [tensor], outputs=wanted, request_id="7").as_numpy("logits")
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        opened = OpenRun.of(runs / "dense")
+        np.testing.assert_allclose(
+            powers / powers.sum(axis=1, keepdims=True), beliefs(opened.checkpoint, images), rtol=1e-4, atol=1e-6
+        )
+    wrong = triton.InferInput("pixels", (1, 3), "FP32")
+    wrong.set_data_from_numpy(np.zeros((1, 3), np.float32))
+    with pytest.raises(triton.InferenceServerException, match=r"expected the shape \[images, 784\], got \[1, 3\]"):
+        client.infer("dense", [wrong])
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_sends_a_picture_in_both_ways(started: Callable[..., Any], tmp_path: Path) -> None:
+    _, port = started("--key-file", str(_key(tmp_path)))
+    (tmp_path / "seven.png").write_bytes(png())
+    answers = []
+    for way in ("--data-binary", "-F"):
+        sent = f"{'image=' if way == '-F' else ''}@{tmp_path / 'seven.png'}"
+        key = ["-H", "Authorization: Bearer a-key-of-the-tests"]
+        words = ["curl", "-sS", *key, way, sent, f"http://127.0.0.1:{port}/classify?top=1"]
+        answers.append(json.loads(subprocess.run(words, capture_output=True, check=True).stdout))
+    assert answers[0] == answers[1]
+    assert set(answers[0]) == {"model", "top", "done", "are_probabilities"}
+
+
+def _key(folder: Path) -> Path:
+    (folder / "key").write_text("a-key-of-the-tests\n")
+    return folder / "key"
+
+
+@wide
+def test_a_restart_under_load_loses_no_request_of_a_client_that_asks_again(runs: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "scripts/measure_serving.py", str(runs / "dense"), "--restart"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[3])
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (row["right"], row["lost"], row["ends"]) == (row["requests"], 0, [-signal.SIGTERM] * 4)
+    assert row["requests"] > 1000
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nothing"], "there is no nothing; name the folder of a run"),
+        (["dense", "dense"], "serve: dense and dense are both called dense; rename one of the folders"),
+        (["dense", "--host", "0.0.0.0"], "serve: --host 0.0.0.0 lets other machines ask: set GROUNDUP_SERVE_KEY, or"),
+        (["dense", "--host", "example.org"], "serve: --host example.org lets other machines ask"),
+        (["dense", "--key", "short"], "serve: the key: expected at least 16 characters of ASCII, none a space"),
+        (["dense", "--key", "x" * 16, "--key-file", "key"], "serve: --key and --key-file are two keys; give one"),
+        (["dense", "--key-file", "nothing"], "nothing: No such file"),
+        (["dense", "--max-batch", "0"], "serve: --max-batch: expected at least 1, got 0"),
+        (["dense", "--queue", "-1"], "serve: --queue: expected at least 1, got -1"),
+        (["dense", "--latency-budget-ms", "nan"], "serve: --latency-budget-ms: expected 0 to 10000, got nan"),
+        (["dense", "--port", "70000"], "serve: --port: expected 0 to 65535, got 70000"),
+        (["dense", "--host", "::2", "--key", "x" * 16], "serve: ::2:8000 cannot be used"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    runs: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(runs)
+    with pytest.raises(SystemExit) as left:
+        main(["serve", *arguments])
+    err = capsys.readouterr().err
+    assert left.value.code == 2, err
+    assert err.startswith(f"error: {sentence}")
+    assert err.count("\n") == 1
+
+
+def test_a_stage_that_disagrees_with_stage_2_is_not_served(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from groundup.serve import models
+
+    a_run(tmp_path / "one", [784, 10], {"dataset": "mnist-subset", "data_dir": None})
+    right = models.computing
+    monkeypatch.setattr(models, "computing", lambda *of: lambda pixels: right(*of)(pixels) * np.float32(1.001))
+    with pytest.raises(SystemExit) as left:
+        main(["serve", str(tmp_path / "one")])
+    assert left.value.code == 1
+    assert capsys.readouterr().err.startswith("error: one is not served, because stage ")
+
+
+def test_without_a_compiler_stage_2_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from groundup.serve import models
+    from shared.contract import StageUnavailable
+
+    load = models.load_stage
+
+    def none_for_c(name: str) -> Any:
+        if name == "stage3_c":
+            raise StageUnavailable("there is no C compiler")
+        return load(name)
+
+    monkeypatch.setattr(models, "load_stage", none_for_c)
+    assert models.fastest_stage().name == "stage2_numpy"
+
+
+def test_neither_side_waits_for_the_others_acknowledgement(started: Callable[..., Any]) -> None:
+    """40 ms each: that the end of an answer waits for the client, and that a body in a packet of its own does."""
+    _, port = started("--latency-budget-ms", "0")
+    content, headers = body_of(PIXELS, True)
+    named = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Content-Length": len(content)}.items())
+    head = f"POST /v2/models/dense/infer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{named}\r\n".encode()
+    times = []
+    with socket.create_connection(("127.0.0.1", port), 30) as connection:
+        for _ in range(30):
+            began = time.monotonic()
+            connection.sendall(head)
+            connection.sendall(content)
+            answer = b""
+            while b"logits" not in answer:
+                answer += connection.recv(2**16)
+            times.append(time.monotonic() - began)
+    assert min(times[10:]) < 0.035  # the system waits only after the first packets
