@@ -19,6 +19,7 @@ look, inside, inside_layers
 grad_cam          which places of an image speak for a class
 predict           a trained network's answer to pictures
 export            a trained network as a file of ONNX
+run_architecture  the layers of a run's network, drawn, with the times of its profile
 trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it
