@@ -17,7 +17,7 @@ from shared.bench.records.document import read_json
 from shared.charts.drawing.svg import of, with_palettes
 from shared.charts.figures.architecture import TITLES, drawing
 from shared.contract import STAGE_TITLES
-from shared.layers import AveragePool, Conv, Dense, MaxPool
+from shared.layers import AveragePool, Conv, Dense, MaxPool, shortened
 from shared.numbers import duration, plural
 from shared.profile.document import results_of
 from shared.profile.step_profile import Profile
@@ -59,7 +59,8 @@ class NetworkForm:
             seconds = seconds_of_layers(chosen, architecture)
         except (ValueError, OSError, IndexError) as error:  # the network is drawn without times, and the reason said
             return cls(architecture, title, note=f"without times: {error or f'{path} holds no profile'}")
-        measured = f"a training step of {plural(chosen.batch, 'image')} by {STAGE_TITLES[chosen.stage]}"
+        stage = STAGE_TITLES.get(chosen.stage, shortened(chosen.stage))
+        measured = f"a training step of {plural(chosen.batch, 'image')} by {stage}"
         return cls(architecture, title, seconds, measured + (", emulated on the CPU" if chosen.emulated else ""))
 
     def as_text(self) -> str:
@@ -89,7 +90,7 @@ def seconds_of_layers(profile: Profile, architecture: Architecture) -> dict[str,
         own = [placed.get(number) for number in (numbers[0], numbers[-1])]
         fits = own[0] and own[1] and (own[0].input_shape, own[1].output_shape) == ends
         if not (fits or timed.operation.direction == "update") or not placed.keys() >= set(numbers):
-            raise ValueError(f"the profile is of another network, {profile.network}")
+            raise ValueError(f"the profile is of another network, {shortened(profile.network)}")
         heads = [each for each in numbers if isinstance(placed[each].layer, Conv | Dense | MaxPool | AveragePool)]
         head = (heads or numbers)[0]
         seconds[head] = seconds.get(head, 0.0) + timed.seconds
