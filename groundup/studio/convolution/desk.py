@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +30,8 @@ class Desk:
 
     def __init__(self, runs: Path) -> None:
         self.runs, self.stages = runs, StageSums()
-        self._networks: OrderedDict[Any, LayeredPasses] = OrderedDict()
-        self._passes: OrderedDict[Any, Passed] = OrderedDict()
-        self._lock = threading.Lock()
+        self._network = lru_cache(MOST)(lambda name, version: LayeredPasses(networks.load(runs, name)))
+        self._pass = lru_cache(MOST)(LayeredPasses.passed)
 
     def listed(self) -> list[dict[str, str]]:
         """The networks to choose from."""
@@ -52,9 +49,7 @@ class Desk:
 
     def network(self, name: Any) -> LayeredPasses:
         """The network of this name; the stages begin to be prepared for it. Raises as `networks.load` does."""
-        key = networks.version(self.runs, name)
-        with self._lock:
-            network = _kept(self._networks, key, lambda: LayeredPasses(networks.load(self.runs, name)))
+        network = self._network(*networks.version(self.runs, name))
         self.stages.prepare(network.trained.checkpoint.dtype)
         return network
 
@@ -103,17 +98,7 @@ class Desk:
         chosen, classes = body.get("class"), len(network.trained.form.names)
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen < classes):
             raise ValueError(f"class: expected a whole number from 0 to {classes - 1}, got {str(chosen)[:20]}")
-        with self._lock:
-            key = network, pixels.tobytes(), chosen
-            return network, _kept(self._passes, key, lambda: network.passed(pixels, chosen))
-
-
-def _kept(kept: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    """The value of a key, made if it is new; the ones that were not used for longest are forgotten."""
-    value = kept[key] = kept.pop(key) if key in kept else make()
-    if len(kept) > MOST:
-        kept.popitem(last=False)
-    return value
+        return network, self._pass(network, pixels.tobytes(), chosen)
 
 
 def _layer(network: LayeredPasses, placed: Placed) -> dict[str, Any]:

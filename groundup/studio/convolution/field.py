@@ -66,8 +66,9 @@ def _under_windows(placed: Placed, seen: np.ndarray) -> np.ndarray:
     window, stride, padding = geometry(placed.layer)
     height, width = placed.input_shape[1:]
     under = np.zeros((height + 2 * padding[0], width + 2 * padding[1]), bool)
-    for row, column in np.argwhere(seen) * stride:
-        under[row : row + window[0], column : column + window[1]] = True
+    reach = [step * (count - 1) + 1 for step, count in zip(stride, seen.shape, strict=True)]
+    for i, j in np.ndindex(*window):
+        under[i : i + reach[0] : stride[0], j : j + reach[1] : stride[1]] |= seen
     return under[padding[0] : padding[0] + height, padding[1] : padding[1] + width]
 
 

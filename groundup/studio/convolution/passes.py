@@ -61,13 +61,13 @@ class LayeredPasses(Layered):
             found = found.layers[int(part) - 1]
         return found
 
-    def passed(self, pixels: np.ndarray, chosen: int | None) -> Passed:
-        """A drawing, uint8 (height * width,), through the network and back.
+    def passed(self, pixels: bytes, chosen: int | None) -> Passed:
+        """A drawing, height * width bytes, through the network and back.
 
         chosen: the class whose score is derived, None for the one with the highest score
         """
         outputs, slopes = Arrays(), Arrays()
-        x = self.trained.learned(as_input(pixels, self.trained.form.shape[0]))
+        x = self.trained.learned(as_input(np.frombuffer(pixels, np.uint8), self.trained.form.shape[0]))
         x = x.astype(self._dtype).reshape(1, *self.architecture.input_shape)
         with self._turn:
             this_pass = self._passes.Pass(training=False, masks=None, scratch=self._memory)

@@ -17,7 +17,7 @@ import numpy as np
 
 from groundup.studio.convolution.field import geometry
 from groundup.studio.convolution.passes import LayeredPasses, Passed
-from shared.contract import load_stage
+from shared.contract import load_part
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Layer, MaxPool, Residual, shortened
 
 _LAYERS = Conv, MaxPool, AveragePool, BatchNorm, Activate, Residual
@@ -82,7 +82,7 @@ def pixel(network: LayeredPasses, passed: Passed, number: Any, channel: Any, row
         numbers = {"bias": float(layer.bias[c])}
         size = float(np.abs(inputs * weights).sum()) + abs(numbers["bias"])
     elif kind == "max":
-        _, where = load_stage("numpy").pooling.max_pool2d(inputs[np.newaxis], window)
+        _, where = load_part("numpy", "pooling").max_pool2d(inputs[np.newaxis], window)
         numbers = {"winner": int(where.item())}
         share = (np.arange(inputs.size) == numbers["winner"]).reshape(inputs.shape)
     elif kind == "average":
@@ -94,7 +94,7 @@ def pixel(network: LayeredPasses, passed: Passed, number: Any, channel: Any, row
         share = share * numbers["gamma"] / np.sqrt(numbers["variance"] + numbers["epsilon"])
         size = float(np.abs(share * (abs(inputs) + abs(numbers["mean"]))).item()) + abs(numbers["beta"])
     elif isinstance(placed.layer, Activate):
-        derivative = getattr(load_stage("numpy").activations, f"{placed.layer.name}_backward")
+        derivative = getattr(load_part("numpy", "activations"), f"{placed.layer.name}_backward")
         share = derivative(np.ones((1, 1), inputs.dtype), inputs[0], np.array([[value]], inputs.dtype))[np.newaxis]
     elif kind == "sum":
         past = passed.outputs[origin.past] if origin.past else passed.x

@@ -17,8 +17,6 @@ from shared.checks.tolerance import tolerance
 from shared.contract import STAGES, Stage, StageUnavailable, display_title, load_stage
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Layer, MaxPool
 
-WARMING, READY, ABSENT = "warming", "ready", "absent"
-
 SAMPLES: list[Layer] = [Conv(1, 1), MaxPool(1), AveragePool(1), BatchNorm(), Activate("relu")]
 """A layer of each kind, for the preparation."""
 
@@ -62,7 +60,7 @@ class StageSums:
     """The stages, prepared one after the other. Every method may be called by any thread."""
 
     def __init__(self) -> None:
-        self._states: dict[tuple[str, str], tuple[str, str]] = {}
+        self._prepared: dict[tuple[str, str], Stage | str] = {}  # or the reason why it cannot be used here
         self._asked: set[str] = set()
         self._lock = threading.Lock()
         self._turns = {stage: threading.Lock() for stage in STAGES}
@@ -78,33 +76,34 @@ class StageSums:
     def sums(self, pixel: Pixel, dtype: str) -> dict[str, Any]:
         """The number by every stage that is ready.
 
-        {"function": (room, name) or None, "stages": [{"number", "title", "state", "why", "value", "seconds"}],
-        "allowed": the largest difference between two of them that rounding explains}
+        {"function": (room, name) or None, "allowed": the largest difference between two stages that rounding explains,
+        "stages": [{"title", "state": "warming", "ready" or "absent", "why": of an absent one, "value", "seconds"}]}
         """
         function, allowed = function_of(pixel), tolerance(dtype, 16 + pixel.inputs.size, pixel.size)
         stages = [self._sum(stage, pixel, dtype) for stage in STAGES] if function else []
         return {"function": function, "stages": stages, "allowed": allowed}
 
-    def _sum(self, stage: str, pixel: Pixel, dtype: str) -> dict[str, Any]:
-        state, why = self._states.get((stage, dtype), (WARMING, ""))
-        found = {"number": STAGES.index(stage) + 1, "title": display_title(stage), "state": state, "why": why}
-        if state == READY:
-            with self._turns[stage]:
+    def _sum(self, name: str, pixel: Pixel, dtype: str) -> dict[str, Any]:
+        stage = self._prepared.get((name, dtype))
+        found: dict[str, Any] = {"title": display_title(name), "state": "warming" if stage is None else "ready"}
+        if isinstance(stage, str):
+            return found | {"state": "absent", "why": stage}
+        if stage is not None:
+            with self._turns[name]:
                 began = time.perf_counter()
-                found |= {"value": computed(load_stage(stage), pixel, dtype), "seconds": time.perf_counter() - began}
+                found |= {"value": computed(stage, pixel, dtype), "seconds": time.perf_counter() - began}
         return found
 
     def _warm(self, dtype: str) -> None:
         one, ends = np.ones((1, 1, 1)), dict.fromkeys(("bias", "mean", "variance", "gamma", "beta", "epsilon"), 1.0)
-        for stage in STAGES:
+        for name in STAGES:
             try:
-                with self._turns[stage]:
+                with self._turns[name]:
+                    stage = load_stage(name)
                     for layer in SAMPLES:
                         weights = one if isinstance(layer, Conv) else None
-                        kind = KINDS[type(layer)]
-                        computed(
-                            load_stage(stage), Pixel(kind, layer, 1.0, 0.0, (0, 0), one, one, weights, ends), dtype
-                        )
-                self._states[stage, dtype] = READY, ""
+                        sample = Pixel(KINDS[type(layer)], layer, 1.0, 0.0, (0, 0), one, one, weights, ends)
+                        computed(stage, sample, dtype)
+                self._prepared[name, dtype] = stage
             except (StageUnavailable, ValueError, OSError) as reason:  # also C that does not compile
-                self._states[stage, dtype] = ABSENT, str(reason)
+                self._prepared[name, dtype] = str(reason)

@@ -33,6 +33,15 @@ export function map(values, rows, columns, largest, attributes, picked) {
   return framed(pixels(values.map((each) => each / largest), rows, columns, { "aria-hidden": "true" }), rows, columns, attributes, picked);
 }
 
+/** A layer of one colour over a picture: values from 0 to 1, where 1 has the opacity `most` of 255. */
+export function shade(values, rows, columns, rgb, most, name = "") {
+  const canvas = html("canvas", { width: columns, height: rows, class: name });
+  const image = new ImageData(columns, rows);
+  values.forEach((each, i) => image.data.set([...rgb, most * each], 4 * i));
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
 /** Mark a part of a picture of rows × columns, in place of what was marked before. */
 export function mark(node, rows, columns, top, left, height = 1, width = 1) {
   node.querySelector(".mark")?.remove();

@@ -2,33 +2,27 @@
 // a batch normalisation; and the pixels of the drawing that it depends on.
 
 import { diverging, html, number, replace, svg } from "/static/common/draw.js";
-import { framed, map, mapOf, mark } from "/static/convolution/maps.js";
+import { framed, map, mapOf, mark, shade } from "/static/convolution/maps.js";
 import { inkTile, largestOf } from "/static/digits/tiles.js";
 
 const LISTED = 8; // sums of input maps that are written out
-
-/** The input of a layer: {values, shape, words}. */
-function inputOf(network, maps, layer) {
-  return { ...(layer.before ? maps.outputs[layer.before] : maps.x), words: layer.before ? `layer ${layer.before}` : "the drawing" };
-}
 
 /**
  * Show how the number at `at` was computed. found: the studio's answer; from: the input map that is shown
  * moved(row, column): another pixel of this map was picked; chosen(from): another input map was
  * @returns {HTMLElement} the enlarged map, which takes the keys
  */
-export function showWorking(node, { network, maps, ink, at, found, from, moved, chosen }) {
-  const layer = network.layers.find((each) => each.number === at.layer);
+export function showWorking(node, { network, layer, maps, ink, at, found, from, moved, chosen }) {
   const output = maps.outputs[at.layer];
   const [, rows, columns] = output.shape;
   const result = map(mapOf(output, at.channel), rows, columns, largestOf(output.values), {
     tabindex: 0, role: "application", "aria-label": `Map ${at.channel} of layer ${at.layer}. ${inWords(at, found)}`, "aria-describedby": "keys",
   }, moved);
   mark(result, rows, columns, at.row, at.column);
-  replace(node,
-    field(network, ink, found), input(network, maps, layer, at, found, from, chosen),
+  const source = layer.before ? maps.outputs[layer.before] : maps.x;
+  replace(node, field(ink, found.field), input(source, layer, found.sums ? from : at.channel, found, chosen),
     html("figure", {}, result, html("figcaption", {}, html("b", {}, "The number. "), `Map ${at.channel} of layer ${at.layer}, ${layer.words}.`)),
-    html("div", { class: "steps" }, STEPS[found.kind](found, from, chosen, maps, network)));
+    html("div", { class: "steps" }, STEPS[found.kind](found, from, chosen, source.shape)));
   return result;
 }
 
@@ -38,36 +32,27 @@ export function inWords(at, found) {
 }
 
 /** The drawing with the receptive field: what the number does not depend on is covered. */
-function field(network, ink, { field: seen }) {
-  const [rows, columns] = seen.shape;
-  const picture = framed(inkTile(ink, null, rows, columns), rows, columns);
-  const cover = html("canvas", { width: columns, height: rows });
-  const image = new ImageData(columns, rows);
-  for (let i = 0; i < rows * columns; i++) image.data.set([128, 128, 128, seen.values[i] ? 0 : 150], 4 * i);
-  cover.getContext("2d").putImageData(image, 0, 0);
-  picture.append(cover);
-  const places = [...seen.values].flatMap((each, i) => (each ? [[Math.floor(i / columns), i % columns]] : []));
-  const ends = (which) => [Math.min(...places.map((each) => each[which])), Math.max(...places.map((each) => each[which]))];
-  const [[top, bottom], [left, right]] = [ends(0), ends(1)];
+function field(ink, { values, shape: [rows, columns] }) {
+  const picture = framed(inkTile(ink, null, rows, columns), rows, columns, { role: "img" });
+  picture.append(shade(values.map((each) => 1 - each), rows, columns, [128, 128, 128], 150));
+  const places = [...values.keys()].filter((i) => values[i]);
+  const [top, bottom] = [Math.floor(places[0] / columns), Math.floor(places.at(-1) / columns)];
+  const across = places.map((i) => i % columns);
+  const [left, right] = [Math.min(...across), Math.max(...across)];
   mark(picture, rows, columns, top, left, bottom - top + 1, right - left + 1);
   const words = `It depends on ${places.length} of ${rows * columns} pixels: rows ${top} to ${bottom}, columns ${left} to ${right}.`;
-  picture.setAttribute("role", "img");
   picture.setAttribute("aria-label", `The drawing. ${words}`);
   return html("figure", {}, picture, html("figcaption", {}, html("b", {}, "Receptive field. "), words));
 }
 
 /** The map under the window, and a slider for another one where there are several. */
-function input(network, maps, layer, at, found, from, chosen) {
-  const source = inputOf(network, maps, layer);
+function input(source, layer, channel, found, chosen) {
   const [count, rows, columns] = source.shape;
-  const channel = found.kind === "convolution" ? from : at.channel;
-  const picture = map(mapOf(source, channel), rows, columns, largestOf(source.values), {
-    role: "img", "aria-label": `Input map ${channel} of ${source.words}, with the window`,
-  });
+  const name = layer.before ? `Map ${channel} of layer ${layer.before}` : count > 1 ? `Channel ${channel} of the drawing` : "The drawing as the network gets it";
+  const picture = map(mapOf(source, channel), rows, columns, largestOf(source.values), { role: "img", "aria-label": `${name}, with the window` });
   mark(picture, rows, columns, ...found.corner, found.inputs[0].length, found.inputs[0][0].length);
-  const slider = found.kind === "convolution" && count > 1 ? html("label", { class: "field" }, `Input map ${from} of ${count}, counted from 0`,
-    html("input", { type: "range", min: 0, max: count - 1, value: from, oninput: (event) => chosen(Number(event.target.value)) })) : null;
-  const name = layer.before ? `Map ${channel} of layer ${layer.before}` : network.shape[0] > 1 ? `Channel ${channel} of the drawing` : "The drawing as the network gets it";
+  const slider = found.sums && count > 1 ? html("label", { class: "field" }, `Input map ${channel} of ${count}, counted from 0`,
+    html("input", { type: "range", min: 0, max: count - 1, value: channel, oninput: (event) => chosen(Number(event.target.value)) })) : null;
   return html("figure", {}, picture, html("figcaption", {}, html("b", {}, "Window. "), `${name}.`), slider);
 }
 
@@ -85,19 +70,16 @@ const signed = (value, digits = 3) => `${value < 0 ? "−" : "+"} ${number(Math.
 
 /** The functions that show how a number of each kind was computed, as nodes. */
 const STEPS = {
-  convolution(found, from, chosen, maps, network) {
-    const { inputs, weights, sums, numbers, corner } = found;
+  convolution(found, from, chosen, [, rows, columns]) {
+    const { inputs, weights, sums, numbers, corner: [top, left] } = found;
     const products = inputs[from].map((row, i) => row.map((each, j) => each * weights[from][i][j]));
-    const shape = network.layers.find((each) => each.number === found.layer).before;
-    const [, rows, columns] = shape ? maps.outputs[shape].shape : network.shape;
-    const outside = (i, j) => corner[0] + i < 0 || corner[1] + j < 0 || corner[0] + i >= rows || corner[1] + j >= columns;
-    const padded = inputs[from].some((row, i) => row.some((_, j) => outside(i, j)));
+    const outside = (i, j) => top + i < 0 || left + j < 0 || top + i >= rows || left + j >= columns;
+    const padded = products.some((row, i) => row.some((_, j) => outside(i, j)));
     const all = sums.length <= LISTED ? sums.map((each, i) => (i ? signed(each) : number(each))).join(" ") : number(sums.reduce((one, other) => one + other, 0), 4);
     return [
       html("div", { class: "tables" }, table("window", inputs[from], { outside }), sign("×"), table("filter", weights[from]), sign("="), table("products", products)),
       padded ? html("p", { class: "quiet" }, "Slanted zeros are the padding around the map.") : null,
-      html("p", { class: "sum" }, sums.length > 1 ? `The products of input map ${from} add up to ${number(sums[from], 4)}. ` : null,
-        sums.length > 1 ? `All ${sums.length} input maps: ` : "The products and the bias: ",
+      html("p", { class: "sum" }, sums.length > 1 ? `The products of input map ${from} add up to ${number(sums[from], 4)}. All ${sums.length} input maps: ` : "The products and the bias: ",
         html("b", {}, `${all} ${signed(numbers.bias)} = ${number(found.value, 4)}`), "; the last term is the bias."),
       sums.length > 1 ? bars(sums, from, chosen) : null,
       html("p", { class: "quiet" }, back(found)),

@@ -12,7 +12,7 @@ from tests.groundup.studio.convolution.made_networks import EVERY_KIND, made
 from tests.groundup.studio.digits.made_runs import a_drawing
 
 NETWORK = made(EVERY_KIND)
-PASSED = NETWORK.passed(a_drawing(5), 3)
+PASSED = NETWORK.passed(a_drawing(5).tobytes(), 3)
 MAPS = [number for number, placed in NETWORK.placed.items() if len(placed.output_shape) == 3]
 
 
@@ -98,7 +98,7 @@ def test_the_gradient_is_that_of_small_changes_of_the_drawing():
     """In float64: d score / d pixel by differences, and by what the first layer's numbers send back. Noise has no two
     equal numbers under a max pool, where a difference would not be a gradient."""
     network = made(EVERY_KIND, dtype="float64")
-    passed = network.passed(np.random.default_rng(0).integers(1, 256, 784).astype(np.uint8), 3)
+    passed = network.passed(np.random.default_rng(0).integers(1, 256, 784).astype(np.uint8).tobytes(), 3)
     sent = np.zeros((28 + 2, 28 + 4))
     for c, r, s in np.ndindex(4, 14, 28):
         found = pixel(network, passed, "1", c, r, s)
@@ -115,7 +115,7 @@ def test_the_gradient_is_that_of_small_changes_of_the_drawing():
 def test_the_evidence_is_that_of_groundup_look_for_the_chosen_class():
     x = NETWORK.trained.learned(a_drawing(5)[np.newaxis].astype(np.float32) / 255)
     np.testing.assert_allclose(PASSED.evidence, NETWORK.evidence(x, np.array([3]))[0], rtol=1e-5, atol=1e-6)
-    assert NETWORK.passed(a_drawing(5), None).chosen == PASSED.scores.argmax()
+    assert NETWORK.passed(a_drawing(5).tobytes(), None).chosen == PASSED.scores.argmax()
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_maps_and_a_number_of_them_are_those_of_stage_2(mine):
     network = made(EVERY_KIND)
     for chosen in (None, 7):
         maps = mine.post("/api/convolution/maps", {**ASKED, "class": chosen})
-        passed = network.passed(np.array(PIXELS, np.uint8), chosen)
+        passed = network.passed(bytes(PIXELS), chosen)
         assert maps["class"] == passed.chosen
         for number, output in passed.outputs.items():
             np.testing.assert_allclose(unpacked(maps["outputs"][number]), output, rtol=1e-5, atol=1e-5)
@@ -78,7 +78,7 @@ def test_the_maps_and_a_number_of_them_are_those_of_stage_2(mine):
         assert found["slope"] == pytest.approx(expected.slope, rel=1e-5)
         np.testing.assert_array_equal(unpacked(found["field"]), receptive_field(EVERY_KIND, "5.1", 2, 3))
         assert found["function"] == ["convolution", "conv2d"]
-        assert [each["number"] for each in found["stages"]] == [1, 2, 3, 4]
+        assert [each["title"][:7] for each in found["stages"]] == ["stage 1", "stage 2", "stage 3", "stage 4"]
 
 
 def test_a_run_that_has_trained_on_is_another_network(mine):

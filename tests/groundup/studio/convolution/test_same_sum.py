@@ -16,7 +16,7 @@ from tests.groundup.studio.digits.made_runs import a_drawing
 from tests.stages import REASONS
 
 NETWORK = made(EVERY_KIND)
-PASSED = NETWORK.passed(a_drawing(5), None)
+PASSED = NETWORK.passed(a_drawing(5).tobytes(), None)
 PLACES = [
     ("1", 2, 0, 0),
     ("2", 1, 7, 9),
@@ -31,7 +31,7 @@ PLACES = [
 def prepared(sums, dtype="float32"):
     sums.prepare(dtype)
     for _ in range(1200):
-        if all((stage, dtype) in sums._states for stage in STAGES):
+        if all((stage, dtype) in sums._prepared for stage in STAGES):
             return sums
         time.sleep(0.05)
     raise AssertionError("the stages were not prepared within a minute")
