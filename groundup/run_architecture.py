@@ -66,8 +66,7 @@ class NetworkForm:
     def as_text(self) -> str:
         """The table, with what it was measured on below it."""
         table = self.architecture.drawing({number: duration(each) for number, each in self.seconds.items()})
-        below = f"time: {self.measured}" if self.measured else self.note
-        return f"{table}\n{below}" if below else table
+        return "\n".join(filter(None, (table, self.measured and f"time: {self.measured}", self.note)))
 
 
 def of_run(run: Path) -> NetworkForm:

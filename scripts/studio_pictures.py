@@ -127,7 +127,7 @@ TRAININGS = (
 PAGES: dict[str, tuple[int, Callable[[Any], None]]] = {
     "playground": (900, playground),
     "digits": (1300, digits),
-    "convolution": (1150, convolution),
+    "convolution": (1420, convolution),
     "runs": (1100, runs),
     "kernel": (1150, kernel),
 }

@@ -15,6 +15,7 @@ from groundup.studio.convolution.field import receptive_field
 from groundup.studio.convolution.passes import LayeredPasses, Passed
 from groundup.studio.convolution.pixel import pixel
 from groundup.studio.convolution.same_sum import StageSums
+from groundup.studio.digits import embedded
 from groundup.studio.digits.pixels import drawing
 from groundup.studio.digits.reasons import packed
 from shared.charts.figures.architecture import TITLES
@@ -33,7 +34,7 @@ class Desk:
         self._network = lru_cache(MOST)(lambda name, version: LayeredPasses(networks.load(runs, name)))
         self._pass = lru_cache(MOST)(LayeredPasses.passed)
 
-    def listed(self) -> list[dict[str, str]]:
+    def networks(self) -> list[dict[str, str]]:
         """The networks to choose from."""
         return networks.listed(self.runs)
 
@@ -54,18 +55,11 @@ class Desk:
         return network
 
     def described(self, name: str) -> dict[str, Any]:
-        """{"title", "about", "classes", "shape", "onWhite", "certain", "layers": as they follow each other}."""
+        """What the page Digits is told about a network, and its "layers" as they follow each other."""
         network = self.network(name)
-        trained = network.trained
-        return {
-            "title": TITLES.get(trained.title, trained.title),
-            "about": trained.about,
-            "classes": list(trained.form.names),
-            "shape": list(trained.form.shape),
-            "onWhite": trained.form.on_white,
-            "certain": trained.certain,
-            "layers": [_layer(network, each) for each in network.placed.values()],
-        }
+        about = embedded.network(network.trained)
+        title = TITLES.get(about["title"], about["title"])
+        return {**about, "title": title, "layers": [_layer(network, each) for each in network.placed.values()]}
 
     def maps(self, body: dict[str, Any]) -> dict[str, Any]:
         """{"class", "scores", "shares", "x", "outputs": {number: output of the layer}, "evidence": Grad-CAM}."""

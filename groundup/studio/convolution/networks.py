@@ -6,6 +6,7 @@ weights, until a run of theirs is chosen.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from shared.charts.figures.architecture import TITLES
 from shared.contract import load_stage
 from shared.layers import Conv
 from shared.training.checkpoint_header import readable_architecture
-from shared.training.checkpoints import read_about
+from shared.training.checkpoints import CheckpointError, read_about
 
 SHIPPED = "/lenet5"
 """The name of the network that ships. No run has it: a run's name begins with no slash."""
@@ -28,9 +29,10 @@ def listed(runs: Path) -> list[dict[str, str]]:
     """{"name", "title"} of the networks: the one that ships, the runs, the newest first, and the untrained ones."""
     found = {SHIPPED: f"{TITLES['lenet5']}, which ships"}
     for each in digits.listed(runs)[1:]:
-        architecture = readable_architecture(read_about(digits.checkpoint_of(runs / each["name"])))
-        if architecture is not None and _convolves(architecture):
-            found[each["name"]] = f"{each['name']}: {TITLES.get(each['title'], each['title'])}"
+        with suppress(CheckpointError, OSError):  # a run that was removed a moment ago
+            architecture = readable_architecture(read_about(digits.checkpoint_of(runs / each["name"])))
+            if architecture is not None and _convolves(architecture):
+                found[each["name"]] = f"{each['name']}: {TITLES.get(each['title'], each['title'])}"
     found |= {name: f"{TITLES[model]}, untrained" for name, model in UNTRAINED.items()}
     return [{"name": name, "title": title} for name, title in found.items()]
 

@@ -36,7 +36,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         return request.query_params.get("name", "")
 
     asked = {
-        "networks": lambda request: {"networks": desk().listed()},
+        "networks": lambda request: {"networks": desk().networks()},
         "network": lambda request: desk().described(name(request)),
         "architecture": lambda request: desk().drawn(name(request)),
         "digits": lambda request: {"digits": desk().digits()},

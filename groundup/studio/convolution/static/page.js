@@ -111,10 +111,8 @@ function show() {
   place("number-title").textContent = `One number of layer ${at.layer}, ${layer.words}`;
   replace(place("now"), `Map ${at.channel}. ${inWords(at, found)}`);
   const result = showWorking(place("working"), { ...state, layer, moved: (row, column) => choose({ ...at, row, column }), chosen: from });
-  keys(result, {
-    ArrowUp: () => move(-1, 0), ArrowDown: () => move(1, 0), ArrowLeft: () => move(0, -1), ArrowRight: () => move(0, 1),
-    PageUp: () => otherMap(-1), PageDown: () => otherMap(1),
-  });
+  const moves = { ArrowUp: ["row", -1], ArrowDown: ["row", 1], ArrowLeft: ["column", -1], ArrowRight: ["column", 1], PageUp: ["channel", -1], PageDown: ["channel", 1] };
+  keys(result, Object.fromEntries(Object.entries(moves).map(([key, move]) => [key, () => step(...move)])));
   if (focused) (focused === "INPUT" && place("working").querySelector("input") || result).focus({ preventScroll: true });
   const of = `${turn} ${at.layer} ${state.from}`;
   if (place("all").dataset.of !== of) {
@@ -132,15 +130,11 @@ function from(channel) {
   show();
 }
 
-function move(down, right) {
-  const [, rows, columns] = state.maps.outputs[state.at.layer].shape;
-  const within = (value, count) => Math.min(Math.max(value, 0), count - 1);
-  choose({ ...state.at, row: within(state.at.row + down, rows), column: within(state.at.column + right, columns) });
-}
-
-function otherMap(step) {
-  const [count] = state.maps.outputs[state.at.layer].shape;
-  choose({ ...state.at, channel: (state.at.channel + step + count) % count });
+/** A step of the keys: along a map to its edge, or round to another map. */
+function step(axis, by) {
+  const count = state.maps.outputs[state.at.layer].shape[["channel", "row", "column"].indexOf(axis)];
+  const next = state.at[axis] + by;
+  choose({ ...state.at, [axis]: axis === "channel" ? (next + count) % count : Math.min(Math.max(next, 0), count - 1) });
 }
 
 /** Change to another network. */

@@ -86,23 +86,13 @@ const STEPS = {
     ];
   },
   max(found) {
-    const { inputs, numbers } = found;
-    const columns = inputs[0][0].length;
-    const place = `row ${Math.floor(numbers.winner / columns)}, column ${numbers.winner % columns}`;
-    return [
-      html("div", { class: "tables" }, table("window", inputs[0], { winner: numbers.winner }), sign("←"), table("the way back", found.back[0], { winner: numbers.winner })),
-      html("p", { class: "sum" }, "The winner is ", html("b", {}, number(found.value, 4)), ` at ${place} of the window. Of equal numbers the first wins.`),
-      html("p", {}, `The gradient ${number(found.slope)} of the class's score goes to the winner alone; the other numbers of the window get 0.`),
-    ];
+    const { winner } = found.numbers;
+    const columns = found.inputs[0][0].length;
+    const place = `row ${Math.floor(winner / columns)}, column ${winner % columns}`;
+    return pool(found, winner, `The winner at ${place} of the window is `, ". Of equal numbers the first wins.",
+      `The gradient ${number(found.slope)} of the class's score goes to the winner alone; the other numbers of the window get 0.`);
   },
-  average(found) {
-    const count = found.inputs[0].flat().length;
-    return [
-      html("div", { class: "tables" }, table("window", found.inputs[0]), sign("←"), table("the way back", found.back[0])),
-      html("p", { class: "sum" }, "The mean of the window is ", html("b", {}, number(found.value, 4)), "."),
-      html("p", {}, `Each of the ${count} numbers gets the same share of the gradient ${number(found.slope)}.`),
-    ];
-  },
+  average: (found) => pool(found, -1, "The mean of the window is ", ".", `All its numbers get the same share of the gradient ${number(found.slope)}.`),
   norm(found) {
     const { mean, variance, gamma, beta, epsilon } = found.numbers;
     const x = found.inputs[0][0][0];
@@ -133,6 +123,14 @@ const STEPS = {
   },
   same: () => [html("p", {}, "This layer passes its numbers on unchanged when the network answers.")],
 };
+
+/** The window of a pool, and the way back of the gradient. */
+function pool(found, winner, before, after, gradient) {
+  return [
+    html("div", { class: "tables" }, table("window", found.inputs[0], { winner }), sign("←"), table("the way back", found.back[0], { winner })),
+    html("p", { class: "sum" }, before, html("b", {}, number(found.value, 4)), after), html("p", {}, gradient),
+  ];
+}
 
 function back({ slope }) {
   return `d score / d number = ${number(slope)}: by so much the chosen class's score grows with this number.`;
