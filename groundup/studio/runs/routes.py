@@ -110,8 +110,11 @@ def _architecture(shelf: Shelf, request: Request) -> dict[str, Any]:
     run = shelf.run(request)
     path = run.file(LAST) or run.file(BEST)
     if path is None:
-        raise Refused("there is no checkpoint in this folder", 404)
-    return as_svg(NetworkForm.of(load_checkpoint(path)))
+        return {"svg": "", "alt": "", "note": "there is no checkpoint in this folder"}
+    try:
+        return as_svg(NetworkForm.of(load_checkpoint(path)))
+    except (ValueError, OSError) as error:  # as with the rest of a damaged run, the page shows what it can
+        return {"svg": "", "alt": "", "note": str(error)}
 
 
 def _mistakes(shelf: Shelf, request: Request) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 import { html, replace } from "/static/common/draw.js";
 
-/** Show a drawing { svg, alt, note } in a node. The picture follows the reader's light or dark colours by itself. */
+/** Show a drawing { svg, alt, note } in a node; svg is "" where there is only a note. The picture follows the reader's light or dark colours by itself. */
 export function showArchitecture(node, { svg, alt, note }) {
   const src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
-  replace(node, html("img", { class: "drawn", src, alt }), note ? html("p", { class: "quiet" }, note) : null);
+  replace(node, svg ? html("img", { class: "drawn", src, alt }) : null, note ? html("p", { class: "quiet" }, note) : null);
 }

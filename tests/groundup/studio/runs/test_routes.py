@@ -45,9 +45,13 @@ def test_the_network_of_a_run_is_drawn(small: Path, studio_server: RunningStudio
     assert drawn["svg"].count("<svg") == 1
     assert drawn["alt"].startswith("The layers of 784-16-10 relu from top to bottom. input: 784, 0")
     assert drawn["note"] == ""
+    (small / "last.safetensors").write_bytes(b"damaged")
+    damaged = studio_server.get(path)
+    assert damaged["svg"] == ""
+    assert "last.safetensors" in damaged["note"]
     for name in ("last", "best"):
         (small / f"{name}.safetensors").unlink()
-    assert studio_server.refused(path) == "there is no checkpoint in this folder"
+    assert studio_server.get(path)["note"] == "there is no checkpoint in this folder"
 
 
 @pytest.mark.parametrize(
