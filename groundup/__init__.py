@@ -20,6 +20,7 @@ grad_cam          which places of an image speak for a class; evidence_picture d
 predict           a trained network's answer to pictures
 export            a trained network as a file of ONNX
 eight_bits        a trained network in eight bits, and what it loses
+run_architecture  the layers of a run's network, drawn, with the times of its profile
 trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it

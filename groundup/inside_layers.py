@@ -8,7 +8,7 @@ layer_maps          what each layer makes of one image
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +64,7 @@ class Layered:
         (batch, height, width) of these maps, 0 everywhere where none does; None for a network without a convolution.
         In evaluation, as `saliency`.
         """
-        cut = _behind_last_maps(self.architecture.layers)
+        cut = behind_last_maps(self.architecture)
         if cut is None:
             return None
         passes, layers = self._passes, self._network.layers
@@ -94,15 +94,19 @@ class Layered:
 
 def convolves(architecture: Architecture) -> bool:
     """Whether there are maps, so that `Layered.evidence` has an answer."""
-    return _behind_last_maps(architecture.layers) is not None
+    return behind_last_maps(architecture) is not None
 
 
-def _behind_last_maps(layers: Sequence[Layer]) -> int | None:
-    """The number of layers up to the last convolution or residual block, its normalisation and activation included."""
-    last = next((i for i in reversed(range(len(layers))) if isinstance(layers[i], Conv | Residual)), None)
-    if last is None:
+def behind_last_maps(architecture: Architecture) -> int | None:
+    """The number of layers up to the last convolution or block of images, its normalisation and activation included.
+
+    None for a network without one.
+    """
+    layers, shapes = architecture.layers, architecture.shapes()[1:]
+    maps = [i for i, shape in enumerate(shapes) if len(shape) == 3 and isinstance(layers[i], Conv | Residual)]
+    if not maps:
         return None
-    rest = (i for i in range(last + 1, len(layers)) if not isinstance(layers[i], Activate | BatchNorm))
+    rest = (i for i in range(maps[-1] + 1, len(layers)) if not isinstance(layers[i], Activate | BatchNorm))
     return next(rest, len(layers))
 
 

@@ -29,7 +29,7 @@ PROGRAM = processes.python("-c", "from groundup.cli import main; main()", "studi
 PATIENCE = 60_000
 """Milliseconds that a page may take: floors prepare themselves."""
 
-STARTS, CLICKS, DRAWINGS, WALKS, RUNNING = 5, 60, 20, 5, 5000
+STARTS, CLICKS, DRAWINGS, WALKS, RUNNING, PIXELS = 5, 60, 20, 5, 5000, 100
 """How often each is measured; the last one in milliseconds."""
 
 SMALL = "#stage=stage3_c"
@@ -91,6 +91,8 @@ def main() -> None:
                 )
                 measured[f"pictures_a_second_{name}"] = round(pictures, 1)
                 page.close()
+        with studio(folder, "convolution") as address:
+            measured["pixel_ms"] = reported("From a click on a pixel to its sum", "ms", pixels(chromium, address))
         with studio(folder, "digits") as address:
             measured["digit_ms"] = reported("From the lifted pen to the answer", "ms", digits(chromium, address))
         measured["walk_cold_s"] = reported(
@@ -175,6 +177,26 @@ def digits(chromium: Any, address: str) -> list[float]:
         page.wait_for_timeout(800)
     page.close()
     return times[3:]
+
+
+def pixels(chromium: Any, address: str) -> list[float]:
+    """Milliseconds until a number of LeNet-5's second convolution is worked out, by all stages, and shown."""
+    page = opened(chromium, address)
+    page.wait_for_function(
+        "document.getElementById('verdict').textContent.startsWith('4 stages computed')", timeout=PATIENCE
+    )
+    page.click("#row button[aria-label^='Layer 4 ']")
+    times = []
+    for number in range(PIXELS + 5):
+        page.wait_for_timeout(100)
+        page.evaluate("delete document.body.dataset.clicked")
+        shown = page.locator("#working .map.live")
+        side = shown.bounding_box()["width"] / 10
+        shown.click(position={"x": (number % 10 + 0.5) * side, "y": (number // 10 % 10 + 0.5) * side})
+        page.wait_for_function("document.body.dataset.clicked !== undefined", timeout=PATIENCE)
+        times.append(float(page.evaluate("document.body.dataset.clicked")))  # noted by the page itself
+    page.close()
+    return times[5:]
 
 
 def walks(chromium: Any, folder: str, cold: bool) -> list[float]:

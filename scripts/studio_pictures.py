@@ -1,6 +1,6 @@
-"""The pictures of the studio in the README and the book: `python scripts/studio_pictures.py`.
+"""The pictures of the studio in the README and the book: `python scripts/studio_pictures.py [PAGE …]`.
 
-Starts a studio in an empty folder, trains two small runs there, does the main action of four pages in an installed
+Starts a studio in an empty folder, trains two small runs there, does the main action of five pages in an installed
 Chromium, and writes docs/figures/studio-PAGE.png and studio-PAGE-dark.png, in both colour schemes. Needs the extra dev
 and a Chromium on the path.
 """
@@ -34,7 +34,7 @@ THREE = ((0.3, 0.25), (0.5, 0.15), (0.68, 0.27), (0.5, 0.47), (0.72, 0.63), (0.5
 
 
 def main() -> None:
-    """Write one picture for each page."""
+    """Write one picture for each page, or for those that the command line names."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         sys.exit("no Chromium on the path (Debian and Ubuntu: apt install chromium)")
@@ -47,7 +47,8 @@ def main() -> None:
         thread.start()
         ready.wait()
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        for name, (height, action) in PAGES.items():
+        for name in sys.argv[1:] or PAGES:
+            height, action = PAGES[name]
             size = {"width": 1280, "height": height}
             # The pages forbid eval, which Playwright waits with.
             page = chromium.new_page(viewport=size, bypass_csp=True)
@@ -91,6 +92,14 @@ def digits(page: Any) -> None:
     page.wait_for_timeout(1500)
 
 
+def convolution(page: Any) -> None:
+    """A number of the second convolution, with the row of all layers above it."""
+    page.wait_for_selector("#verdict:has-text('4 stages computed')", timeout=PATIENCE)
+    page.click("#row button[aria-label^='Layer 4 ']")
+    page.wait_for_selector("#number-title:has-text('layer 4')", timeout=PATIENCE)
+    page.locator("section:has(#row)").evaluate("node => node.scrollIntoView()")
+
+
 def runs(page: Any) -> None:
     """Two runs over each other."""
     page.wait_for_selector("#curves .main-svg", timeout=PATIENCE)
@@ -118,6 +127,7 @@ TRAININGS = (
 PAGES: dict[str, tuple[int, Callable[[Any], None]]] = {
     "playground": (900, playground),
     "digits": (1300, digits),
+    "convolution": (1420, convolution),
     "runs": (1100, runs),
     "kernel": (1150, kernel),
 }

@@ -164,19 +164,24 @@ class Architecture:
         _check_amounts(values)
         return cls(values["input_shape"], tuple(_layers_from_json(values["layers"], 0)))
 
-    def drawing(self) -> str:
-        """The architecture as text: a line for each layer with its output's shape, parameters and multiply-adds."""
-        rows = [("", "input", times(self.input_shape), "", "")]
+    def drawing(self, durations: Mapping[str, str] | None = None) -> str:
+        """The architecture as text: a line for each layer with its output's shape, parameters and multiply-adds.
+
+        durations: for a last column, the time that each layer took, by its number
+        """
+        durations = durations or {}
+        rows = [("", "input", times(self.input_shape), "", "", "")]
         for each in self.placed():
             count = sum(math.prod(parameter.shape) for parameter in parameters_of(each))
             work = multiply_adds_of(each)
             title = "+ input of the block" if isinstance(each.layer, Residual) else describe(each.layer)
             indent = "  " * each.number.count(".")
             number, shape = f"{indent}{each.number}", times(each.output_shape)
-            rows.append((number, f"{indent}{title}", shape, f"{count:,}" if count else "", f"{work:,}" if work else ""))
-        rows.append(("", "", "", f"{self.parameter_count:,}", f"{self.multiply_adds:,}"))
-        heads = ("layer", "", "output", "parameters", "multiply-adds")
-        widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(5)]
+            numbers = (f"{count:,}" if count else "", f"{work:,}" if work else "", durations.get(each.number, ""))
+            rows.append((number, f"{indent}{title}", shape, *numbers))
+        rows.append(("", "", "", f"{self.parameter_count:,}", f"{self.multiply_adds:,}", ""))
+        heads = ("layer", "", "output", "parameters", "multiply-adds", "time" if durations else "")
+        widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(6)]
         return "\n".join(
             "  ".join(
                 cell.ljust(w) if i < 3 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,9 @@ def look(
     ] = None,
     architecture: Annotated[
         str | None,
-        typer.Option(help="Instead of a run: draw a known network, like lenet5, layer by layer; --out saves a figure."),
+        typer.Option(
+            help="Draw the layers of a known network, like lenet5, or of a run, by its folder; --out saves a figure."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the page.", show_default="RUN_DIR/look")] = None,
     png: Annotated[bool, typer.Option("--png", help="Save each figure as PNG and SVG, light and dark.")] = False,
@@ -42,9 +45,12 @@ def look(
       groundup look runs/stage2_numpy
       groundup look runs/stage2_numpy/best.safetensors --png --out figures --count 24
       groundup look --architecture lenet5
+      groundup look --architecture runs/stage3_c --out figures
     """
     if (run is None) == (architecture is None):
-        raise ValueError("look: name the folder of a run, or --architecture and a network like lenet5; one of the two")
+        raise ValueError(
+            "look: name the folder of a run, or --architecture and a network like lenet5 or a run; one of the two"
+        )
     if architecture is not None:
         _draw(architecture, out, json)
         return
@@ -58,17 +64,24 @@ def look(
 
 
 def _draw(name: str, out: Path | None, json: bool) -> None:
-    from shared.architectures import named  # here, as groundup/cli.py says
+    from groundup.run_architecture import NetworkForm, of_run  # here, as groundup/cli.py says
+    from shared.architectures import NAMED, named
+    from shared.charts.figures.architecture import TITLES, drawing
 
-    network = named(name)
-    say(as_json(network.to_json()).rstrip() if json else network.drawing())
+    if name in NAMED:
+        form = NetworkForm(named(name), TITLES[name])
+    elif Path(name).exists():
+        form = of_run(Path(name))
+    else:
+        raise ValueError(
+            f"unknown architecture {name!r}; choose one of {', '.join(NAMED)}, or name the folder of a run"
+        )
+    say(as_json(form.architecture.to_json()).rstrip() if json else form.as_text())
     if out is not None:
         from shared.charts.drawing.save import save
-        from shared.charts.figures.architecture import TITLES, drawing
 
-        files = attempt(
-            f"the figure {name} was not drawn",
-            lambda: save(drawing(network, TITLES[name]).figure, out / name, dark=True),
-        )
+        stem = name if name in NAMED else "architecture"
+        figure = partial(drawing, form.architecture, form.title, form.seconds, form.measured)
+        files = attempt(f"the figure {stem} was not drawn", lambda: save(figure().figure, out / stem, dark=True))
         if files and not json:
             say(f"figure in {out}: {', '.join(path.name for path in files)}")

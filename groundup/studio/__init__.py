@@ -15,6 +15,8 @@ A folder for each page, with its routes, the model behind it, and its own JavaSc
 
 playground/ a small network that learns while its reader watches
 digits/     a drawing, and how the network reads it on every stage
+convolution/
+            a pixel of a map, with its window, its filter and its sum on every stage
 floors/     a room on four stages side by side, with recorded speeds
 kernel/     a kernel walked through, thread by thread
 course/     the learner's exercises, graded at every save

@@ -19,6 +19,7 @@ import numpy as np
 
 from groundup import look
 from groundup.course.learner import record
+from groundup.run_architecture import NetworkForm
 from groundup.studio.benchmarks import page_document, reading
 from groundup.studio.digits import networks
 from groundup.studio.digits.own_set import OwnSet
@@ -165,6 +166,12 @@ READERS: dict[str, Reader] = {
     "bench on the page": _page(RECORDS / "bench-quick" / "results.json"),
     "a race on the page": _page(RECORDS / "race-2-cores" / "results.json"),
     "a profile on the page": _page(RECORDS / "profile-lenet5" / "profile.json"),
+    "the profile of a run": Reader(
+        "runs/x/profile.json",
+        (RECORDS / "profile-lenet5" / "profile.json").read_bytes,
+        lambda folder: NetworkForm.of(load_checkpoint(folder / CHECKPOINT)),
+        lambda: {CHECKPOINT: (RUN / "last.safetensors").read_bytes()},
+    ),
     "a GPU report on the page": _page(sorted(gpu_record.RECORDS.rglob(gpu_record.REPORT))[-1]),
     "a learner's progress": Reader(
         "progress.toml",

@@ -2,6 +2,7 @@
 
 GET /api/runs/list                                        every run, with what the list shows
 GET /api/runs/curves?run=CODE                             its steps and epochs as columns
+GET /api/runs/architecture?run=CODE                       the drawing of its network, an SVG with what it says
 GET /api/runs/mistakes?run=CODE                           its confusion matrix, or how far that is
 GET /api/runs/cell?run=CODE&label=3&prediction=5          the images behind one cell
 GET /api/runs/surest?run=CODE&count=24                    the mistakes it is surest of
@@ -20,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 
 from groundup.studio.answers import Refused, question
 from groundup.studio.events import stream
-from groundup.studio.runs.folders import STEPS, Folders
+from groundup.studio.runs.folders import BEST, LAST, STEPS, Folders
 
 if TYPE_CHECKING:  # NumPy and the checkpoints are imported when a run is first asked for
     from groundup.studio.app import Studio
@@ -83,7 +84,8 @@ class Shelf:
 def routes(studio: Studio) -> list[BaseRoute]:
     """The page's routes."""
     shelf = Shelf(studio)
-    asked = {"list": _list, "curves": _curves, "mistakes": _mistakes, "cell": _cell, "surest": _surest}
+    asked = {"list": _list, "curves": _curves, "architecture": _architecture}
+    asked |= {"mistakes": _mistakes, "cell": _cell, "surest": _surest}
     found: list[BaseRoute] = [
         Route(f"/api/runs/{name}", question(partial(function, shelf))) for name, function in asked.items()
     ]
@@ -99,6 +101,20 @@ def _list(shelf: Shelf, request: Request) -> dict[str, Any]:
 
 def _curves(shelf: Shelf, request: Request) -> dict[str, Any]:
     return shelf.details(shelf.run(request))
+
+
+def _architecture(shelf: Shelf, request: Request) -> dict[str, Any]:
+    from groundup.run_architecture import NetworkForm, as_svg
+    from shared.training.checkpoints import load_checkpoint
+
+    run = shelf.run(request)
+    path = run.file(LAST) or run.file(BEST)
+    if path is None:
+        return {"svg": "", "alt": "", "note": "there is no checkpoint in this folder"}
+    try:
+        return as_svg(NetworkForm.of(load_checkpoint(path)))
+    except (ValueError, OSError) as error:  # as with the rest of a damaged run, the page shows what it can
+        return {"svg": "", "alt": "", "note": str(error)}
 
 
 def _mistakes(shelf: Shelf, request: Request) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The drawing of a network: its images growing smaller layer by layer, and where its parameters and its work are.
+"""The drawing of a network: its images growing smaller layer by layer, and where its parameters, its work and, if it
+was profiled, its time are.
 
 A row for each layer that has parameters or moves a window; what comes right after it (batch normalisation, activation,
 flattening, dropout) stands in the same row. A line at the left goes around the layers of a residual block.
@@ -7,15 +8,16 @@ flattening, dropout) stands in the same row. A line at the left goes around the 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from shared.architectures import Architecture
-from shared.charts.drawing.colours import BLUE, GREEN, INK, ORANGE, QUIET, pale, readable
+from shared.charts.drawing.colours import BLUE, GREEN, INK, ORANGE, PINK, QUIET, pale, readable
 from shared.charts.drawing.style import SMALL, SMALLEST, Chart, house_style, new_figure
-from shared.charts.drawing.words import many, plural, share
+from shared.charts.drawing.words import duration, many, plural, share
 from shared.layers import (
     Activate,
     BatchNorm,
@@ -41,22 +43,29 @@ SIDE, SHEET = 0.34, 0.028
 
 @dataclass
 class Row:
-    """One row: the description of its layer, what follows it, the output's shape, and its parameters and work."""
+    """One row: the description of its layer, what follows it, the output's shape, and its parameters, work and time."""
 
     words: str
     shape: Shape
     parameters: int = 0
     work: int = 0
+    seconds: float = 0.0
     after: list[str] = field(default_factory=list)
 
 
-def drawing(architecture: Architecture, name: str) -> Chart:
-    """The figure of an architecture. name: what the network is called, as in 'LeNet-5'."""
-    rows, blocks = rows_of(architecture)
+def drawing(
+    architecture: Architecture, name: str, seconds: Mapping[str, float] | None = None, measured: str = ""
+) -> Chart:
+    """The figure of an architecture. name: what the network is called, as in 'LeNet-5'.
+
+    seconds: by the number of a layer, the time that it took; measured: what these times are of, for the footer
+    """
+    rows, blocks = rows_of(architecture, seconds)
     total, work = architecture.parameter_count, architecture.multiply_adds
     title = _headline(name, rows, total, work)
     layers = plural(sum(bool(row.parameters) for row in rows), "layer")
     footer = f"{name}: {layers} with weights, {total:,} parameters, {many(work)} multiply-adds for one input"
+    footer += f"; time: {measured}" if seconds else ""
     with house_style():
         figure = new_figure(title, footer, width=WIDTH, height=1.05 + ROW * len(rows))
         axes = figure.subplots()
@@ -65,13 +74,17 @@ def drawing(architecture: Architecture, name: str) -> Chart:
         axes.set_yticks([])
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
-        axes.text(BARS, -0.68, "parameters", color=readable(GREEN), fontsize=SMALL, ha="left", va="center")
-        axes.text(WIDTH - 0.22, -0.68, "multiply-adds", color=readable(ORANGE), fontsize=SMALL, ha="right", va="center")
+        heads = [("parameters", GREEN, 0.0, "left"), ("multiply-adds", ORANGE, WIDTH - 0.22 - BARS, "right")]
+        if seconds:
+            heads.append(("time", PINK, 0.0, "left"))
+        for i, (words, colour, right, side) in enumerate(heads):
+            down = -0.68 + 0.27 * (i // 2)
+            axes.text(BARS + right, down, words, color=readable(colour), fontsize=SMALL, ha=side, va="center")
         largest = max(max(row.shape[1:], default=1) for row in rows)
         for i, row in enumerate(rows):
             _picture(axes, i, row.shape, largest)
             _words(axes, i, row)
-            _bars(axes, i, row, total, work)
+            _bars(axes, i, row, rows)
         for first, last in blocks:
             _around(axes, first, last)
     return Chart(
@@ -79,15 +92,22 @@ def drawing(architecture: Architecture, name: str) -> Chart:
         figure,
         title,
         f"The layers of {name} from top to bottom. "
-        + "; ".join(f"{row.words}: {_times(row.shape)}, {plural(row.parameters, 'parameter')}" for row in rows)
+        + "; ".join(
+            f"{row.words}: {_times(row.shape)}, {plural(row.parameters, 'parameter')}"
+            + (f", {duration(row.seconds)}" if row.seconds else "")
+            for row in rows
+        )
         + ".",
         "A stack of squares is an image with as many channels as it says, a row of boxes is a row of features. Bars "
-        "show each layer's share of all parameters and of all multiply-adds of one forward pass."
+        "show each layer's share of all parameters and of all multiply-adds of one forward pass"
+        + (", and of the time of all layers in a training step." if seconds else ".")
         + (" The line at the left carries the input of a residual block past it." if blocks else ""),
     )
 
 
-def rows_of(architecture: Architecture) -> tuple[list[Row], list[tuple[int, int]]]:
+def rows_of(
+    architecture: Architecture, seconds: Mapping[str, float] | None = None
+) -> tuple[list[Row], list[tuple[int, int]]]:
     """(the rows, the first one being the input; (row before, last row) of each residual block)."""
     rows = [Row("input", architecture.input_shape)]
     starts: dict[str, int] = {}
@@ -106,6 +126,7 @@ def rows_of(architecture: Architecture) -> tuple[list[Row], list[tuple[int, int]
             rows[-1].shape = each.output_shape if not isinstance(each.layer, Flatten) else rows[-1].shape
         else:
             rows.append(Row(describe(each.layer), each.output_shape, _count(each), multiply_adds_of(each)))
+        rows[-1].seconds += (seconds or {}).get(each.number, 0.0)
     return rows, blocks
 
 
@@ -161,19 +182,24 @@ def _words(axes: Axes, row: int, of: Row) -> None:
     axes.text(WORDS, row + 0.16, under, fontsize=SMALLEST, va="center", color=QUIET)
 
 
-def _bars(axes: Axes, row: int, of: Row, total: int, work: int) -> None:
-    for at, value, whole, colour in ((-0.26, of.parameters, total, GREEN), (0.03, of.work, work, ORANGE)):
+def _bars(axes: Axes, row: int, of: Row, rows: list[Row]) -> None:
+    """Bars of the row's shares. Without times there are two, and they are higher."""
+    kinds = [
+        (of.parameters, sum(each.parameters for each in rows), GREEN, _count_text(of.parameters)),
+        (of.work, sum(each.work for each in rows), ORANGE, _count_text(of.work)),
+        (of.seconds, sum(each.seconds for each in rows), PINK, duration(of.seconds)),
+    ]
+    shown = kinds if kinds[2][1] else kinds[:2]
+    high = 0.58 / len(shown)
+    for i, (value, whole, colour, text) in enumerate(shown):
         if value:
-            length = (RIGHT - BARS) * value / whole
-            axes.add_patch(Rectangle((BARS, row + at), length, 0.22, facecolor=colour, edgecolor="none"))
-            axes.text(
-                BARS + length + 0.05,
-                row + at + 0.115,
-                f"{value:,}" if value < 1_000_000 else many(value),
-                fontsize=SMALLEST,
-                va="center",
-                color=INK,
-            )
+            top, length = -0.26 + high * i, (RIGHT - BARS) * value / whole
+            axes.add_patch(Rectangle((BARS, row + top), length, 0.76 * high, facecolor=colour, edgecolor="none"))
+            axes.text(BARS + length + 0.05, row + top + 0.4 * high, text, fontsize=SMALLEST, va="center", color=INK)
+
+
+def _count_text(value: int) -> str:
+    return f"{value:,}" if value < 1_000_000 else many(value)
 
 
 def _around(axes: Axes, first: int, last: int) -> None:

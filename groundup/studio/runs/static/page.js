@@ -1,6 +1,7 @@
 // The page Runs: which runs are drawn over each other, which one is looked into, and what changes while one is trained.
 
 import { fail, get, listen, say, settle } from "/static/common/api.js";
+import { showArchitecture } from "/static/common/architecture.js";
 import { html, replace } from "/static/common/draw.js";
 import * as curves from "/static/runs/curves.js";
 import { table as differences } from "/static/runs/differences.js";
@@ -54,7 +55,9 @@ async function select(code, first = false) {
   if (!state.drawn.includes(code)) state.drawn = [...state.drawn, code];
   history.replaceState(null, "", `#${code}`);
   at("run-title").textContent = run(code).name;
-  for (const id of ["facts", "epochs", "layers-note"]) replace(at(id)); // of the run before
+  for (const id of ["facts", "epochs", "layers-note", "architecture"]) replace(at(id)); // of the run before
+  get("/api/runs/architecture", { run: code }).then((drawn) => state.selected === code && showArchitecture(at("architecture"), drawn),
+    (error) => state.selected === code && replace(at("architecture"), html("p", { class: "quiet" }, error.message)));
   layers.clear();
   matrix.begin(at("mistakes"), run(code));
   await show();

@@ -39,9 +39,25 @@ def test_a_run_is_listed_with_its_columns_and_its_mistakes(small: Path, studio_s
     assert len(surest["images"]) == 3
 
 
+def test_the_network_of_a_run_is_drawn(small: Path, studio_server: RunningStudio) -> None:
+    path = f"/api/runs/architecture?run={code(studio_server)}"
+    drawn = studio_server.get(path)
+    assert drawn["svg"].count("<svg") == 1
+    assert drawn["alt"].startswith("The layers of 784-16-10 relu from top to bottom. input: 784, 0")
+    assert drawn["note"] == ""
+    (small / "last.safetensors").write_bytes(b"damaged")
+    damaged = studio_server.get(path)
+    assert damaged["svg"] == ""
+    assert "last.safetensors" in damaged["note"]
+    for name in ("last", "best"):
+        (small / f"{name}.safetensors").unlink()
+    assert studio_server.get(path)["note"] == "there is no checkpoint in this folder"
+
+
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
+        ("architecture", "there is no such run"),
         ("curves", "there is no such run"),
         ("curves?run=..%2F..%2Fetc", "there is no such run"),
         ("mistakes?run=%00", "there is no such run"),
