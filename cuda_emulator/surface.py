@@ -141,6 +141,8 @@ def contents(name: str, cuda: Any) -> dict[str, Any] | None:
         "core": {"__path__": [], "config": config, "errors": numba_errors},
         "core.config": _public(config),
         "core.errors": _public(numba_errors),
+        "misc": {"__path__": []},
+        "misc.special": {"literal_unroll": numba.literal_unroll},
         "np": {"__path__": []},
         "np.numpy_support": _public(numpy_support),
         "extending": _public(numba.extending),

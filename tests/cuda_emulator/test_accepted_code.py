@@ -262,6 +262,83 @@ def test_a_kernel_made_by_exec_is_found_in_the_string_of_its_caller(
         names["without_a_string"][1, 1](a)
 
 
+CASES = (np.arange(3.0), np.arange(5), np.float32([[1, 2], [3, 4]])[::-1])
+
+
+@cuda.jit
+def unrolled(pairs, out):  # type: ignore[no-untyped-def]
+    i = 0
+    for each in numba.literal_unroll(CASES):
+        out[i] = np.sum(each)
+        i += 1
+    for value in numba.literal_unroll(pairs):
+        doubled = value * 2
+        cuda.syncthreads()
+        out[i] = doubled
+        i += 1
+    for k, (j, w) in numba.literal_unroll(((7, (0, 1.5)), (8, (1, 2)))):
+        out[i] = w + j + k
+        i += 1
+
+
+@BOTH_MODES
+def test_a_loop_over_literal_unroll_runs_its_body_for_each_type(mode: dict[str, Any]) -> None:
+    for _ in range(2):  # the second kernel comes from the cache
+        out = np.zeros(7)
+        with options(**mode):
+            cuda.jit(unrolled.py_func)[1, 1]((np.float32(1.5), 3), out)
+        assert out.tolist() == [3, 10, 10, 3, 6, 8.5, 11]
+
+
+def test_kernels_that_differ_in_a_captured_tuple_of_large_arrays_are_two() -> None:
+    def of(values: tuple[np.ndarray[Any, Any], ...]) -> Any:
+        @cuda.jit
+        def kernel(out):  # type: ignore[no-untyped-def]
+            for each in numba.literal_unroll(values):
+                out[0] += each.sum()
+
+        return kernel
+
+    for number in (1, 2):
+        large, out = np.ones(5000), np.zeros(1)
+        large[2500] = number  # NumPy's text of the array has dots there
+        of((large,))[1, 1](out)
+        assert out[0] == 4999 + number
+
+
+MADE_AND_RETURNED = """
+from __future__ import annotations
+def texts(name, body):
+    names = {}
+    exec(f"def {name}(a, factor: missing):\\n    a[0] = {body}\\n", names)
+    return names[name]
+double, thrice = texts("times", "2 * factor"), texts("times", "3 * factor")
+double.__name__ = "double"
+makers = {}
+exec("".join(["def maker(number):\\n  def inner(a):\\n    a[0] += number\\n  return in", "ner\\n"]), makers)
+"""
+
+
+def test_a_kernel_of_an_exec_that_has_returned_is_found_by_its_instructions(installed: None) -> None:
+    names: dict[str, Any] = {}
+    exec(MADE_AND_RETURNED, names)
+    for function, expected in ((names["double"], 8), (names["thrice"], 12), (names["makers"]["maker"](5), 5)):
+        a = np.zeros(1)
+        cuda.jit(function)[1, 1](a, *(4,) * (function.__code__.co_argcount - 1))
+        assert a[0] == expected
+
+
+def test_a_text_of_exec_is_noted_while_the_emulator_is_installed(installed: None) -> None:
+    names: dict[str, Any] = {}
+    exec("".join(["def on", "ce(a):\n    a[0] = 1\n"]), names)
+    uninstall()
+    exec("".join(["def twi", "ce(a):\n    a[0] = 1\n"]), names)
+    install()
+    for name in ("once", "twice"):  # the first was forgotten, the second not noted
+        with pytest.raises(KernelError, match="cannot be read"):
+            cuda.jit(names[name])[1, 1](np.zeros(1))
+
+
 def test_vectorize_and_guvectorize_with_target_cuda(installed: None) -> None:
     @vectorize(["float64(float64, float64)", "int32(int32, int32)"], target="cuda")
     def square_and_four(a, b):  # type: ignore[no-untyped-def]
