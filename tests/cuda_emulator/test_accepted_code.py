@@ -7,6 +7,7 @@ import linecache
 import math
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ import numba
 import numpy as np
 import pytest
 from numba import float32, guvectorize, int32, vectorize
+from numba.core.errors import NumbaInvalidConfigWarning
 
 from cuda_emulator import KernelError, KernelWarning, cuda, install, options, uninstall
 
@@ -304,6 +306,35 @@ def test_kernels_that_differ_in_a_captured_tuple_of_large_arrays_are_two() -> No
         large[2500] = number  # NumPy's text of the array has dots there
         of((large,))[1, 1](out)
         assert out[0] == 4999 + number
+
+
+def test_debug_with_opt_or_lineinfo_gets_numba_cudas_warning() -> None:
+    with pytest.warns(NumbaInvalidConfigWarning, match="debug=True with opt=True is not supported by CUDA") as caught:
+        cuda.jit(debug=True)
+    assert caught[0].filename == __file__
+    with pytest.warns(NumbaInvalidConfigWarning, match="debug and lineinfo are mutually exclusive"):
+        cuda.jit(debug=True, opt=False, lineinfo=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cuda.jit(debug=True, opt=False)
+        cuda.jit(lineinfo=True)
+
+
+def test_arguments_of_a_signatures_types_are_judged_once_and_others_each_time() -> None:
+    @cuda.jit(["void(int32, float32[:])", "void(int64, float32[::1])"])
+    def kernel(n, out):  # type: ignore[no-untyped-def]
+        out[0] = n
+
+    out = np.zeros(3, np.float32)
+    for number in (1, 2**40, 3):  # an int is an int64: the second signature, whose types it has
+        kernel[1, 1](number, out)
+        assert out[0] == number
+    for wrong in (out.astype(np.float64), np.zeros((1, 1), np.float32)):
+        with pytest.raises(TypeError, match="fits none of its signatures"):
+            kernel[1, 1](1, wrong)
+    kernel[1, 1](np.int32(5), cuda.to_device(np.zeros(6, np.float32))[::2])
+    with pytest.raises(TypeError, match="fits none of its signatures"):
+        kernel[1, 1](np.uint64(2**40), cuda.to_device(np.zeros(6, np.float32))[::2])
 
 
 MADE_AND_RETURNED = """
