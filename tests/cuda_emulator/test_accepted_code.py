@@ -398,6 +398,41 @@ def test_vectorize_and_guvectorize_with_target_cuda(installed: None) -> None:
         product(a, b.T)
 
 
+@pytest.mark.parametrize(
+    ("made", "error", "message"),
+    [
+        (lambda: vectorize(["f4(f4)"], target="cuda", fast=2), KeyError, "Unrecognized options.*'fast'"),
+        (lambda: vectorize(["f4(f4)"], target="cuda", cache=True), TypeError, "caching is not supported"),
+        (lambda: guvectorize(["(f4[:],f4[:])"], "(n)->(n)", target="cuda", nopython=False), TypeError, "must be True"),
+        (lambda: guvectorize(["(f4[:],f4[:])"], "(n)->(n)", target="cuda", fast=2), TypeError, "not supported: 'fast'"),
+        (lambda: guvectorize(["i4(f4[:],f4[:])"], "(n)->(n)", target="cuda"), TypeError, "specifies int32 return type"),
+    ],
+)
+def test_options_that_ufuncs_of_the_target_do_not_have(
+    made: Any, error: type[Exception], message: str, installed: None
+) -> None:
+    with pytest.raises(error, match=message):
+        made()(lambda x, y=0: x)
+
+
+def test_a_gufunc_names_the_numbers_of_arguments_that_it_takes(installed: None) -> None:
+    @guvectorize(["(int32[:], int32[:], int32[:])"], "(n),(n)->(n)", target="cuda")
+    def added(a, b, c):  # type: ignore[no-untyped-def]
+        for i in range(c.size):
+            c[i] = a[i] + b[i]
+
+    x = np.arange(4, dtype=np.int32)
+    said = r"accepts 2 positional arguments, or 3 positional arguments with its outputs\. Got {} positional argument"
+    for number in (1, 4):
+        with pytest.raises(TypeError, match=said.format(number)):
+            added(*[x] * number)
+    with pytest.raises(ValueError, match="cannot specify argument 'out' as both positional and keyword"):
+        added(x, x, x, out=x)
+    assert added(x, x, out=x.copy()).tolist() == [0, 2, 4, 6]
+    with pytest.warns(RuntimeWarning, match="nopython kwarg for cuda target is redundant"):
+        vectorize(["float32(float32)"], target="cuda", nopython=True)(lambda x: x)
+
+
 def test_modules_that_programs_ask_for_are_there(installed: None) -> None:
     driver = importlib.import_module("numba.cuda.cudadrv.driver")
     assert numba.cuda.cudadrv.driver.CudaAPIError is driver.CudaAPIError
