@@ -5,8 +5,8 @@
     python scripts/emulator_compatibility.py CHECKOUTS --print                prints it instead
 
 CHECKOUTS is a folder with what the reader has got: stumpy (its source distribution, unpacked), numba_cuda (the wheel,
-unpacked), sgkit, and the sources of tests/cuda_emulator/compatibility/right_kernels.toml, each under the name that
-FOLDERS has for it. What is not there is left out, and the page says so. Nothing of these programs is copied. It needs
+unpacked), and the repositories of tests/cuda_emulator/compatibility/right_kernels.toml, each under its name with + in
+place of the /. What is not there is left out, and the page says so. Nothing of these programs is copied. It needs
 pytest and pytest-xdist, and what the programs themselves need, beside the emulator in the same environment.
 
 With --every N only the first of each N tests is run, in pytest's order, and the page says so: the simulator takes long.
@@ -46,16 +46,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/emulator-compatibility.md"
 BEGIN, END = "<!-- made by scripts/emulator_compatibility.py -->", "<!-- end -->"
 KERNELS = ROOT / "tests/cuda_emulator/compatibility/right_kernels.toml"
-FOLDERS = {
-    "makepath/xarray-spatial": "makepath+xarray-spatial",
-    "sgkit-dev/sgkit": "sgkit-dev+sgkit",
-    "vargalg/CUDA-Python-tutorial": "vargalg+CUDA-Python-tutorial",
-    "nyu-cds/python-numba": "nyu-cds+python-numba",
-    "nicoleyu0623/CUDA-Python-with-Numba": "nicoleyu0623+CUDA-Python-with-Numba",
-    "numba/nvidia-cuda-tutorial": "numba+nvidia-cuda-tutorial",
-    "rm-wu/GPU-Puzzles": "rm-wu+GPU-Puzzles",
-}
 STUMPY_FILES = ("mpdist", "aampdist", "ostinato", "stump", "aamp")
+SIMULATOR = {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}
+"""The environment of Numba's simulator."""
 MINITORCH = ("*minitorch*", "*mod3-*")
 HELPERS = "numba_cuda_tests"
 """The plugin for numba-cuda's tests, beside this file."""
@@ -144,8 +137,8 @@ def run_tests(
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        sample = SAMPLE.format(n=every, first=first, seconds=seconds)
-        Path(scratch, "plugin_of_the_trial.py").write_text(plugin + sample, encoding="utf-8")
+        plugin += SAMPLE.format(n=every, first=first, seconds=seconds)
+        Path(scratch, "plugin_of_the_trial.py").write_text(plugin, encoding="utf-8")
         paths = [scratch, str(folder), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         used = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1", **environment}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -196,8 +189,8 @@ def reason(message: str) -> str:
         "is a plain Python function": "functions and types added with numba.extending",
         "Numba finds no types": "something that Numba has for a GPU and not for a CPU",
         "No module named": "imports a part of numba-cuda that makes code for a GPU",
-        "has no attribute": "asks for a name that the emulator does not have: {}",
-        "cannot import name": "asks for a name that the emulator does not have: {}",
+        "has no attribute": "asks for a name that is not there: {}",
+        "cannot import name": "asks for a name that is not there: {}",
         "CalledProcessError": "a child process failed",
         "pickle": "pickling of a kernel",
         "not raised": "no error where numba-cuda has one",
@@ -219,7 +212,7 @@ def reason(message: str) -> str:
     return first.partition(":")[0][:60] or "unknown"
 
 
-def stumpy_section(checkouts: Path, every: int, minutes: float = 0) -> list[str]:
+def stumpy_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """STUMPY's GPU tests under the emulator and under Numba's simulator.
 
     minutes: after which the simulator begins no other test of a file, 0 for no limit
@@ -239,13 +232,12 @@ def stumpy_section(checkouts: Path, every: int, minutes: float = 0) -> list[str]
     for name in STUMPY_FILES:
         tests = [f"tests/test_gpu_{name}.py"]
         shared = run_tests(folder, ["--cuda-emulator", "-n", "2", *tests], {}, every, LAUNCHES)  # fills the cache, too
-        without = {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}
-        simulator = run_tests(folder, tests, without, every, LAUNCHES, seconds=60 * minutes)
+        simulator = run_tests(folder, tests, SIMULATOR, every, LAUNCHES, seconds=60 * minutes)
         reached = len(simulator.verdicts)
         emulator = run_tests(folder, ["--cuda-emulator", *tests], {}, every, LAUNCHES, first=reached)
         outcomes.append((emulator, simulator))
         label = f"`test_gpu_{name}.py`" + (f", every {every}th test" if every > 1 else "")
-        label += f", {len(shared.verdicts)} tests" if reached < len(shared.verdicts) else ""
+        label += f", {len(shared.verdicts)} tests" * (reached < len(shared.verdicts))
         counts = (reached, agreement(emulator, simulator), agreement(shared, simulator))
         lines.append(f"| {label} | {' | '.join(map(str, counts))} | {seconds(emulator)} | {seconds(simulator)} |")
         print(lines[-1], file=sys.stderr, flush=True)
@@ -264,7 +256,7 @@ def agreement(outcome: Outcome, simulator: Outcome) -> int:
     return sum(outcome.verdicts.get(test) == verdict for test, verdict in simulator.verdicts.items())
 
 
-def numba_cuda_section(checkouts: Path, every: int) -> list[str]:
+def numba_cuda_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """numba-cuda's own tests of its language."""
     folder = tests_of_numba_cuda(checkouts)
     if folder is None:
@@ -315,14 +307,14 @@ def tests_of_numba_cuda(checkouts: Path) -> Path | None:
     return copied
 
 
-def sgkit_section(checkouts: Path, every: int) -> list[str]:
+def sgkit_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """sgkit's distance tests with target="gpu"."""
     folder = next(iter(checkouts.glob("sgkit-dev+sgkit")), None)
     if folder is None:
         return ["sgkit was not at hand."]
     arguments = ["-o", "addopts=", "sgkit/tests/test_distance.py"]
     emulator = run_tests(folder, ["--cuda-emulator", *arguments], {}, every)
-    simulator = run_tests(folder, arguments, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}, every)
+    simulator = run_tests(folder, arguments, SIMULATOR, every, seconds=60 * minutes)
     return [
         *TABLE,
         row("`sgkit/tests/test_distance.py`", emulator),
@@ -330,7 +322,7 @@ def sgkit_section(checkouts: Path, every: int) -> list[str]:
     ]
 
 
-def minitorch_section(checkouts: Path, every: int) -> list[str]:
+def minitorch_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """The CUDA tests of minitorch's module 3, in students' repositories."""
     folders = sorted({folder for pattern in MINITORCH for folder in checkouts.glob(pattern) if folder.is_dir()})
     if not folders:
@@ -358,7 +350,7 @@ def row(label: str, outcome: Outcome) -> str:
     return f"| {label} | {counts} | {outcome.seconds:.1f} | {reasons} |"
 
 
-def kernels_section(checkouts: Path, every: int) -> list[str]:
+def kernels_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """The sixty right kernels under check."""
     wanted = tomllib.loads(KERNELS.read_text(encoding="utf-8"))["kernel"]
     verdicts: Counter[str] = Counter()
@@ -378,7 +370,7 @@ def judged(kernel: dict[str, str], checkouts: Path) -> str:
     """Whether check mode accepts a kernel: "accepted", "not at hand", or what it says."""
     if "test" in kernel:
         return judged_by_test(kernel, checkouts)
-    file = checkouts / FOLDERS[kernel["source"]] / kernel["file"]
+    file = checkouts / kernel["source"].replace("/", "+") / kernel["file"]
     if not file.exists():
         return "not at hand"
     with tempfile.TemporaryDirectory() as scratch:
@@ -482,8 +474,7 @@ def main() -> None:
     parts = {}
     for name in given.only or SECTIONS:
         title, section = SECTIONS[name]
-        limit = {"minutes": given.minutes} if name == "stumpy" else {}
-        parts[title] = "\n".join([where, "", *section(given.checkouts.resolve(), given.every, **limit)])
+        parts[title] = "\n".join([where, "", *section(given.checkouts.resolve(), given.every, given.minutes)])
         print(f"{name}: done", file=sys.stderr)
     if given.print:
         print("\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import linecache
 import math
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from numba import float32, guvectorize, int32, vectorize
+from numba import float32, int32, vectorize
 from numba.core.errors import NumbaInvalidConfigWarning
 
 from cuda_emulator import KernelError, KernelWarning, cuda, install, options, uninstall
@@ -246,68 +245,6 @@ def test_dynamic_arrays_of_two_types_that_overlap_get_a_word_under_check() -> No
         overlapping[1, 1, 0, 8](np.zeros(2))
 
 
-@pytest.mark.parametrize("other", ["", "print(1)\n"])
-def test_a_kernel_made_by_exec_is_found_in_the_string_of_its_caller(
-    other: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(linecache.cache, "<string>", raising=False)
-    if other:  # what `python -c` or an earlier exec() left behind
-        monkeypatch.setitem(linecache.cache, "<string>", (len(other), None, [other], "<string>"))
-    text = "@cuda.jit\ndef made_by_exec(a):\n    a[cuda.grid(1)] = 1\n"
-    names: dict[str, Any] = {"cuda": cuda}
-    exec(text, names)
-    a = np.zeros(2)
-    names["made_by_exec"][1, 2](a)
-    assert a.tolist() == [1, 1]
-    exec("".join(["@cuda.jit\ndef ", "without_a_string(a):\n    a[0] = 1\n"]), names)
-    with pytest.raises(KernelError, match=r"made by exec\(\), keep the text in a variable of the function that calls"):
-        names["without_a_string"][1, 1](a)
-
-
-CASES = (np.arange(3.0), np.arange(5), np.float32([[1, 2], [3, 4]])[::-1])
-
-
-@cuda.jit
-def unrolled(pairs, out):  # type: ignore[no-untyped-def]
-    i = 0
-    for each in numba.literal_unroll(CASES):
-        out[i] = np.sum(each)
-        i += 1
-    for value in numba.literal_unroll(pairs):
-        doubled = value * 2
-        cuda.syncthreads()
-        out[i] = doubled
-        i += 1
-    for k, (j, w) in numba.literal_unroll(((7, (0, 1.5)), (8, (1, 2)))):
-        out[i] = w + j + k
-        i += 1
-
-
-@BOTH_MODES
-def test_a_loop_over_literal_unroll_runs_its_body_for_each_type(mode: dict[str, Any]) -> None:
-    for _ in range(2):  # the second kernel comes from the cache
-        out = np.zeros(7)
-        with options(**mode):
-            cuda.jit(unrolled.py_func)[1, 1]((np.float32(1.5), 3), out)
-        assert out.tolist() == [3, 10, 10, 3, 6, 8.5, 11]
-
-
-def test_kernels_that_differ_in_a_captured_tuple_of_large_arrays_are_two() -> None:
-    def of(values: tuple[np.ndarray[Any, Any], ...]) -> Any:
-        @cuda.jit
-        def kernel(out):  # type: ignore[no-untyped-def]
-            for each in numba.literal_unroll(values):
-                out[0] += each.sum()
-
-        return kernel
-
-    for number in (1, 2):
-        large, out = np.ones(5000), np.zeros(1)
-        large[2500] = number  # NumPy's text of the array has dots there
-        of((large,))[1, 1](out)
-        assert out[0] == 4999 + number
-
-
 def test_debug_with_opt_or_lineinfo_gets_numba_cudas_warning() -> None:
     with pytest.warns(NumbaInvalidConfigWarning, match="debug=True with opt=True is not supported by CUDA") as caught:
         cuda.jit(debug=True)
@@ -335,102 +272,6 @@ def test_arguments_of_a_signatures_types_are_judged_once_and_others_each_time() 
     kernel[1, 1](np.int32(5), cuda.to_device(np.zeros(6, np.float32))[::2])
     with pytest.raises(TypeError, match="fits none of its signatures"):
         kernel[1, 1](np.uint64(2**40), cuda.to_device(np.zeros(6, np.float32))[::2])
-
-
-MADE_AND_RETURNED = """
-from __future__ import annotations
-def texts(name, body):
-    names = {}
-    exec(f"def {name}(a, factor: missing):\\n    a[0] = {body}\\n", names)
-    return names[name]
-double, thrice = texts("times", "2 * factor"), texts("times", "3 * factor")
-double.__name__ = "double"
-makers = {}
-exec("".join(["def maker(number):\\n  def inner(a):\\n    a[0] += number\\n  return in", "ner\\n"]), makers)
-"""
-
-
-def test_a_kernel_of_an_exec_that_has_returned_is_found_by_its_instructions(installed: None) -> None:
-    names: dict[str, Any] = {}
-    exec(MADE_AND_RETURNED, names)
-    for function, expected in ((names["double"], 8), (names["thrice"], 12), (names["makers"]["maker"](5), 5)):
-        a = np.zeros(1)
-        cuda.jit(function)[1, 1](a, *(4,) * (function.__code__.co_argcount - 1))
-        assert a[0] == expected
-
-
-def test_a_text_of_exec_is_noted_while_the_emulator_is_installed(installed: None) -> None:
-    names: dict[str, Any] = {}
-    exec("".join(["def on", "ce(a):\n    a[0] = 1\n"]), names)
-    uninstall()
-    exec("".join(["def twi", "ce(a):\n    a[0] = 1\n"]), names)
-    install()
-    for name in ("once", "twice"):  # the first was forgotten, the second not noted
-        with pytest.raises(KernelError, match="cannot be read"):
-            cuda.jit(names[name])[1, 1](np.zeros(1))
-
-
-def test_vectorize_and_guvectorize_with_target_cuda(installed: None) -> None:
-    @vectorize(["float64(float64, float64)", "int32(int32, int32)"], target="cuda")
-    def square_and_four(a, b):  # type: ignore[no-untyped-def]
-        return a * a + b * 4
-
-    assert square_and_four(np.arange(3.0), np.array([0.0, 1, 3])).tolist() == [0, 5, 16]
-    device = square_and_four(cuda.to_device(np.ones((2, 2), np.int32)), np.int32(1))
-    assert device.copy_to_host().tolist() == [[5, 5], [5, 5]]
-    with pytest.raises(TypeError, match="square_and_four takes 2 arguments, got 1"):
-        square_and_four(1.0)
-    with pytest.raises(TypeError, match=r"square_and_four: no signature takes \(complex128, float64\)"):
-        square_and_four(1j, 1.0)
-
-    @guvectorize(["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda")
-    def product(a, b, c):  # type: ignore[no-untyped-def]
-        for i in range(c.shape[0]):
-            for j in range(c.shape[1]):
-                total = float32(0)
-                for k in range(a.shape[1]):
-                    total += a[i, k] * b[k, j]
-                c[i, j] = total
-
-    a, b = np.ones((5, 2, 3), np.float32), np.full((3, 4), 2, np.float32)
-    assert np.array_equal(product(a, b), a @ b)
-    with pytest.raises(ValueError, match="product: n is 3 in one argument, 4 in another"):
-        product(a, b.T)
-
-
-@pytest.mark.parametrize(
-    ("made", "error", "message"),
-    [
-        (lambda: vectorize(["f4(f4)"], target="cuda", fast=2), KeyError, "Unrecognized options.*'fast'"),
-        (lambda: vectorize(["f4(f4)"], target="cuda", cache=True), TypeError, "caching is not supported"),
-        (lambda: guvectorize(["(f4[:],f4[:])"], "(n)->(n)", target="cuda", nopython=False), TypeError, "must be True"),
-        (lambda: guvectorize(["(f4[:],f4[:])"], "(n)->(n)", target="cuda", fast=2), TypeError, "not supported: 'fast'"),
-        (lambda: guvectorize(["i4(f4[:],f4[:])"], "(n)->(n)", target="cuda"), TypeError, "specifies int32 return type"),
-    ],
-)
-def test_options_that_ufuncs_of_the_target_do_not_have(
-    made: Any, error: type[Exception], message: str, installed: None
-) -> None:
-    with pytest.raises(error, match=message):
-        made()(lambda x, y=0: x)
-
-
-def test_a_gufunc_names_the_numbers_of_arguments_that_it_takes(installed: None) -> None:
-    @guvectorize(["(int32[:], int32[:], int32[:])"], "(n),(n)->(n)", target="cuda")
-    def added(a, b, c):  # type: ignore[no-untyped-def]
-        for i in range(c.size):
-            c[i] = a[i] + b[i]
-
-    x = np.arange(4, dtype=np.int32)
-    said = r"accepts 2 positional arguments, or 3 positional arguments with its outputs\. Got {} positional argument"
-    for number in (1, 4):
-        with pytest.raises(TypeError, match=said.format(number)):
-            added(*[x] * number)
-    with pytest.raises(ValueError, match="cannot specify argument 'out' as both positional and keyword"):
-        added(x, x, x, out=x)
-    assert added(x, x, out=x.copy()).tolist() == [0, 2, 4, 6]
-    with pytest.warns(RuntimeWarning, match="nopython kwarg for cuda target is redundant"):
-        vectorize(["float32(float32)"], target="cuda", nopython=True)(lambda x: x)
 
 
 def test_modules_that_programs_ask_for_are_there(installed: None) -> None:
