@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types as numba_types
 from numba.core import config
 from numba.core import errors as numba_errors
@@ -48,6 +49,9 @@ class NvvmSupportError(ImportError):
 
 class CUDATestCase(unittest.TestCase):
     """numba.cuda.testing's class for tests of kernels."""
+
+    FLOAT16_RTOL = np.finfo(np.float16).eps
+    """How far results of float16 may be apart."""
 
 
 class ForeignArray:
