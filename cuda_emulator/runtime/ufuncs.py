@@ -103,9 +103,7 @@ class CUDAGUFuncVectorize:
 
 def _without_cache(options: dict[str, Any]) -> None:
     if options.get("cache"):
-        raise TypeError(
-            "caching is not supported: leave cache=True out; the emulator's own cache holds ufuncs, too"
-        )
+        raise TypeError("caching is not supported: leave cache=True out; the emulator's own cache holds ufuncs, too")
 
 
 def _dimensions(layout: str) -> list[tuple[str, ...]]:
