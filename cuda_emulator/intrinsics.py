@@ -35,6 +35,31 @@ ATOMICS = (
 LOADS = ("ldca", "ldcg", "ldcs", "ldcv", "ldlu")
 STORES = ("stcg", "stcs", "stwb", "stwt")
 
+#: The functions of cuda.fp16: what each computes of its arguments a, b and c, which are float16. The results of all but
+#: the comparisons are rounded to float16.
+_IN_FLOAT32 = ("sin", "cos", "tanh", "exp", "exp2", "log", "log2", "log10", "sqrt", "floor", "ceil", "trunc", "rint")
+FP16 = {
+    "hadd": "a + b",
+    "hsub": "a - b",
+    "hmul": "a * b",
+    "hdiv": "a / b",
+    "hneg": "-a",
+    "habs": "abs(a)",
+    "hfma": "np.float64(a) * np.float64(b) + np.float64(c)",  # exact before it is rounded
+    "hmax": "np.fmax(np.float32(a), np.float32(b))",
+    "hmin": "np.fmin(np.float32(a), np.float32(b))",
+    "heq": "a == b",
+    "hlt": "a < b",
+    "hle": "a <= b",
+    "hgt": "a > b",
+    "hge": "a >= b",
+    "hne": "abs(a - b) > 0",  # false where one is NaN
+    **{f"h{name}": f"np.{name}(np.float32(a))" for name in _IN_FLOAT32},
+    "hexp10": "np.float32(10) ** np.float32(a)",
+    "hrcp": "np.float32(1) / np.float32(a)",
+    "hrsqrt": "np.float32(1) / np.sqrt(np.float32(a))",
+}
+
 #: float32x4, float4: two to four numbers in one value.
 VECTORS = tuple(
     f"{kind}{count}"
@@ -50,7 +75,7 @@ VECTORS = tuple(
 #: Names that numba-cuda supports inside kernels and the emulator does not, each with a replacement if there is one.
 NOT_SUPPORTED = {
     **dict.fromkeys(("vote_sync_intrinsic", "shfl_sync_intrinsic", "syncthreads_id"), ""),
-    **dict.fromkeys(("fp16", "bf16", "bfloat16"), ": compute in float32"),
+    **dict.fromkeys(("bf16", "bfloat16"), ": compute in float32"),
     **dict.fromkeys(VECTORS, ": use as many single numbers, or an array"),
     **dict.fromkeys(("Dim3", "dim3"), ": use a tuple of ints"),
 }
@@ -96,4 +121,5 @@ def intrinsics() -> dict[str, Intrinsic]:
         "const": Intrinsic("const", ("array_like",)),
         "atomic": Intrinsic("atomic", ATOMICS),
         "cg": Intrinsic("cg", ("this_grid",)),
+        "fp16": Intrinsic("fp16", tuple(FP16)),
     }

@@ -12,6 +12,7 @@ from typing import Any
 import numba
 from numba import types as numba_types
 
+from .compiler.reading.exec_text import note_texts_of_exec
 from .intrinsics import intrinsics
 from .runtime import device, transfers
 from .runtime import streams as streams_module
@@ -37,8 +38,8 @@ TRANSFER_API = (
 )
 TYPES = (
     *("boolean", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "byte", "intp"),
-    *("uintp", "intc", "uintc", "float32", "float64", "complex64", "complex128", "void", "none"),
-    *("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16", "double", "int_", "uint"),
+    *("uintp", "intc", "uintc", "float16", "float32", "float64", "complex64", "complex128", "void", "none"),
+    *("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "double", "int_", "uint"),
     *("char", "uchar", "short", "ushort", "long_", "ulong", "longlong", "ulonglong", "size_t", "ssize_t"),
 )
 
@@ -185,6 +186,7 @@ def install() -> None:
         return
     _replaced = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_replaced(name)}
     _had_attribute = vars(numba).get("cuda")
+    note_texts_of_exec(True)
     sys.meta_path.insert(0, _finder)
     sys.modules["numba.cuda"] = sys.modules[f"{SUCCESSOR}.cuda"] = cuda
     sys.modules[SUCCESSOR] = successor = ModuleType(SUCCESSOR)
@@ -202,6 +204,7 @@ def uninstall() -> None:
     global _replaced, _had_attribute
     if _replaced is None:
         return
+    note_texts_of_exec(False)
     sys.meta_path.remove(_finder)
     for name in [name for name in sys.modules if _is_replaced(name)]:
         del sys.modules[name]

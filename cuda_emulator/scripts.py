@@ -23,6 +23,7 @@ from .errors import KernelError
 from .hooks import extensions, register_progress
 from .namespace import install, uninstall
 from .runtime import check_report
+from .runtime.streams import observers
 from .settings import Settings, set_defaults, to_environment
 from .words.text import printable
 
@@ -177,8 +178,8 @@ def emulator_in_children(settings: Settings) -> Iterator[None]:
 
 
 def run(program: Program, settings: Settings, progress: Any = None) -> int:
-    """The command `run`: the program with these settings, and the report of check mode after it. Returns 1 after an
-    exception of the program, which is printed, else 0.
+    """The command `run`: the program with these settings, and the report of check mode after it; without check mode a
+    line that says so, on a terminal. Returns 1 after an exception of the program, which is printed, else 0.
 
     progress: is told what takes long (hooks.py). Raises ValueError for a wrong kernel, with its lines as notes, and
     what run_program lets pass.
@@ -186,11 +187,13 @@ def run(program: Program, settings: Settings, progress: Any = None) -> int:
     set_defaults(settings)
     check_report.reset()
     before = register_progress(progress)
+    seen: set[str] = set()
+    observers.append(note := lambda what, *details: seen.add(what))
     try:
         with emulator_in_children(settings):
             run_program(program)
     except SystemExit:
-        _told(settings)
+        _told(settings, "launched" in seen)
         raise
     except KernelError as error:
         raise with_lines_as_notes(error) from error
@@ -198,15 +201,18 @@ def run(program: Program, settings: Settings, progress: Any = None) -> int:
         failed.print_traceback()
         return 1
     finally:
+        observers.remove(note)
         register_progress(before)
         set_defaults(None)
-    _told(settings)
+    _told(settings, "launched" in seen)
     return 0
 
 
-def _told(settings: Settings) -> None:
+def _told(settings: Settings, launched: bool) -> None:
     if settings.check:
         print(printable(check_report.report()), file=sys.stderr)
+    elif launched and sys.stderr.isatty():
+        print("races and reads of unwritten memory were not looked for: run --check finds them", file=sys.stderr)
 
 
 def reader_has_gone() -> bool:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types as numba_types
 from numba.core import config
 from numba.core import errors as numba_errors
@@ -48,6 +49,9 @@ class NvvmSupportError(ImportError):
 
 class CUDATestCase(unittest.TestCase):
     """numba.cuda.testing's class for tests of kernels."""
+
+    FLOAT16_RTOL = np.finfo(np.float16).eps
+    """How far results of float16 may be apart."""
 
 
 class ForeignArray:
@@ -141,6 +145,8 @@ def contents(name: str, cuda: Any) -> dict[str, Any] | None:
         "core": {"__path__": [], "config": config, "errors": numba_errors},
         "core.config": _public(config),
         "core.errors": _public(numba_errors),
+        "misc": {"__path__": []},
+        "misc.special": {"literal_unroll": numba.literal_unroll},
         "np": {"__path__": []},
         "np.numpy_support": _public(numpy_support),
         "extending": _public(numba.extending),

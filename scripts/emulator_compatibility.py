@@ -5,11 +5,13 @@
     python scripts/emulator_compatibility.py CHECKOUTS --print                prints it instead
 
 CHECKOUTS is a folder with what the reader has got: stumpy (its source distribution, unpacked), numba_cuda (the wheel,
-unpacked), sgkit, and the sources of tests/cuda_emulator/compatibility/right_kernels.toml, each under the name that
-FOLDERS has for it. What is not there is left out, and the page says so. Nothing of these programs is copied. It needs
+unpacked), and the repositories of tests/cuda_emulator/compatibility/right_kernels.toml, each under its name with + in
+place of the /. What is not there is left out, and the page says so. Nothing of these programs is copied. It needs
 pytest and pytest-xdist, and what the programs themselves need, beside the emulator in the same environment.
 
 With --every N only the first of each N tests is run, in pytest's order, and the page says so: the simulator takes long.
+With --minutes M a run of the simulator ends with the first test after M minutes; the emulator's seconds are then those
+of the same tests, and the page says how many they are.
 """
 
 from __future__ import annotations
@@ -44,28 +46,28 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/emulator-compatibility.md"
 BEGIN, END = "<!-- made by scripts/emulator_compatibility.py -->", "<!-- end -->"
 KERNELS = ROOT / "tests/cuda_emulator/compatibility/right_kernels.toml"
-FOLDERS = {
-    "makepath/xarray-spatial": "makepath+xarray-spatial",
-    "sgkit-dev/sgkit": "sgkit-dev+sgkit",
-    "vargalg/CUDA-Python-tutorial": "vargalg+CUDA-Python-tutorial",
-    "nyu-cds/python-numba": "nyu-cds+python-numba",
-    "nicoleyu0623/CUDA-Python-with-Numba": "nicoleyu0623+CUDA-Python-with-Numba",
-    "numba/nvidia-cuda-tutorial": "numba+nvidia-cuda-tutorial",
-    "rm-wu/GPU-Puzzles": "rm-wu+GPU-Puzzles",
-}
 STUMPY_FILES = ("mpdist", "aampdist", "ostinato", "stump", "aamp")
+SIMULATOR = {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}
+"""The environment of Numba's simulator."""
 MINITORCH = ("*minitorch*", "*mod3-*")
 HELPERS = "numba_cuda_tests"
 """The plugin for numba-cuda's tests, beside this file."""
 
-#: A plugin that keeps every n-th test.
+#: A plugin that keeps every n-th test, the first of these only, and stops after some seconds if there are any.
 SAMPLE = """
-import pytest
+import pytest, time
+
+started = time.monotonic()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    config.hook.pytest_deselected(items=[item for place, item in enumerate(items) if place % {n}])
-    items[:] = items[::{n}]
+    kept = items[::{n}][:{first}]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+def pytest_runtest_teardown(item):
+    if {seconds} and time.monotonic() - started > {seconds}:
+        item.session.shouldstop = "time is up"
 """
 
 #: A plugin that prints the processor's seconds in launches of kernels, of all threads. STUMPY's tests draw their
@@ -120,15 +122,23 @@ class Outcome:
 
 
 def run_tests(
-    folder: Path, arguments: Sequence[str], environment: dict[str, str], every: int = 1, plugin: str = ""
+    folder: Path,
+    arguments: Sequence[str],
+    environment: dict[str, str],
+    every: int = 1,
+    plugin: str = "",
+    first: int | None = None,
+    seconds: float = 0,
 ) -> Outcome:
     """Run pytest in a folder, and return what it said.
 
-    every: 4 runs the first of each four tests; plugin: the text of a plugin of pytest
+    every: 4 runs the first of each four tests; plugin: the text of a plugin of pytest; first: the number of tests to
+    run; seconds: after which no other test is begun, 0 for no limit
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        Path(scratch, "plugin_of_the_trial.py").write_text(plugin + SAMPLE.format(n=every), encoding="utf-8")
+        plugin += SAMPLE.format(n=every, first=first, seconds=seconds)
+        Path(scratch, "plugin_of_the_trial.py").write_text(plugin, encoding="utf-8")
         paths = [scratch, str(folder), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         used = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1", **environment}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -179,8 +189,8 @@ def reason(message: str) -> str:
         "is a plain Python function": "functions and types added with numba.extending",
         "Numba finds no types": "something that Numba has for a GPU and not for a CPU",
         "No module named": "imports a part of numba-cuda that makes code for a GPU",
-        "has no attribute": "asks for a name that the emulator does not have: {}",
-        "cannot import name": "asks for a name that the emulator does not have: {}",
+        "has no attribute": "asks for a name that is not there: {}",
+        "cannot import name": "asks for a name that is not there: {}",
         "CalledProcessError": "a child process failed",
         "pickle": "pickling of a kernel",
         "not raised": "no error where numba-cuda has one",
@@ -202,14 +212,18 @@ def reason(message: str) -> str:
     return first.partition(":")[0][:60] or "unknown"
 
 
-def stumpy_section(checkouts: Path, every: int) -> list[str]:
-    """STUMPY's GPU tests under the emulator and under Numba's simulator."""
+def stumpy_section(checkouts: Path, every: int, minutes: float) -> list[str]:
+    """STUMPY's GPU tests under the emulator and under Numba's simulator.
+
+    minutes: after which the simulator begins no other test of a file, 0 for no limit
+    """
     folder = next(iter(sorted(checkouts.glob("stumpy*/"))), None)
     if folder is None:
         return ["STUMPY was not at hand."]
     lines = [
         "Seconds of the processor, with what STUMPY and its tests compile and compute on the CPU in both cases; in",
         "brackets those in launches of kernels alone. The emulator's cache was warm; the simulator is Numba's own.",
+        *([f"The simulator began no other test of a file after {minutes:g} minutes."] if minutes else []),
         "",
         "| file | tests | as the simulator | with `-n 2`, too | emulator, s | simulator, s |",
         "|---|---:|---:|---:|---:|---:|",
@@ -218,11 +232,13 @@ def stumpy_section(checkouts: Path, every: int) -> list[str]:
     for name in STUMPY_FILES:
         tests = [f"tests/test_gpu_{name}.py"]
         shared = run_tests(folder, ["--cuda-emulator", "-n", "2", *tests], {}, every, LAUNCHES)  # fills the cache, too
-        emulator = run_tests(folder, ["--cuda-emulator", *tests], {}, every, LAUNCHES)
-        simulator = run_tests(folder, tests, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}, every, LAUNCHES)
+        simulator = run_tests(folder, tests, SIMULATOR, every, LAUNCHES, seconds=60 * minutes)
+        reached = len(simulator.verdicts)
+        emulator = run_tests(folder, ["--cuda-emulator", *tests], {}, every, LAUNCHES, first=reached)
         outcomes.append((emulator, simulator))
         label = f"`test_gpu_{name}.py`" + (f", every {every}th test" if every > 1 else "")
-        counts = (len(simulator.verdicts), agreement(emulator, simulator), agreement(shared, simulator))
+        label += f", {len(shared.verdicts)} tests" * (reached < len(shared.verdicts))
+        counts = (reached, agreement(emulator, simulator), agreement(shared, simulator))
         lines.append(f"| {label} | {' | '.join(map(str, counts))} | {seconds(emulator)} | {seconds(simulator)} |")
         print(lines[-1], file=sys.stderr, flush=True)
     both = [seconds(*which) for which in zip(*outcomes, strict=True)]
@@ -240,7 +256,7 @@ def agreement(outcome: Outcome, simulator: Outcome) -> int:
     return sum(outcome.verdicts.get(test) == verdict for test, verdict in simulator.verdicts.items())
 
 
-def numba_cuda_section(checkouts: Path, every: int) -> list[str]:
+def numba_cuda_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """numba-cuda's own tests of its language."""
     folder = tests_of_numba_cuda(checkouts)
     if folder is None:
@@ -291,14 +307,14 @@ def tests_of_numba_cuda(checkouts: Path) -> Path | None:
     return copied
 
 
-def sgkit_section(checkouts: Path, every: int) -> list[str]:
+def sgkit_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """sgkit's distance tests with target="gpu"."""
     folder = next(iter(checkouts.glob("sgkit-dev+sgkit")), None)
     if folder is None:
         return ["sgkit was not at hand."]
     arguments = ["-o", "addopts=", "sgkit/tests/test_distance.py"]
     emulator = run_tests(folder, ["--cuda-emulator", *arguments], {}, every)
-    simulator = run_tests(folder, arguments, {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_EMULATOR": "0"}, every)
+    simulator = run_tests(folder, arguments, SIMULATOR, every, seconds=60 * minutes)
     return [
         *TABLE,
         row("`sgkit/tests/test_distance.py`", emulator),
@@ -306,7 +322,7 @@ def sgkit_section(checkouts: Path, every: int) -> list[str]:
     ]
 
 
-def minitorch_section(checkouts: Path, every: int) -> list[str]:
+def minitorch_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """The CUDA tests of minitorch's module 3, in students' repositories."""
     folders = sorted({folder for pattern in MINITORCH for folder in checkouts.glob(pattern) if folder.is_dir()})
     if not folders:
@@ -334,7 +350,7 @@ def row(label: str, outcome: Outcome) -> str:
     return f"| {label} | {counts} | {outcome.seconds:.1f} | {reasons} |"
 
 
-def kernels_section(checkouts: Path, every: int) -> list[str]:
+def kernels_section(checkouts: Path, every: int, minutes: float) -> list[str]:
     """The sixty right kernels under check."""
     wanted = tomllib.loads(KERNELS.read_text(encoding="utf-8"))["kernel"]
     verdicts: Counter[str] = Counter()
@@ -354,7 +370,7 @@ def judged(kernel: dict[str, str], checkouts: Path) -> str:
     """Whether check mode accepts a kernel: "accepted", "not at hand", or what it says."""
     if "test" in kernel:
         return judged_by_test(kernel, checkouts)
-    file = checkouts / FOLDERS[kernel["source"]] / kernel["file"]
+    file = checkouts / kernel["source"].replace("/", "+") / kernel["file"]
     if not file.exists():
         return "not at hand"
     with tempfile.TemporaryDirectory() as scratch:
@@ -445,6 +461,7 @@ def main() -> None:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--only", choices=list(SECTIONS), action="append", help="these parts alone")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="the first of each N tests alone")
+    parser.add_argument("--minutes", type=float, default=0, metavar="M", help="of the simulator for each file of tests")
     parser.add_argument("--print", action="store_true", help="print the parts, and leave the page alone")
     given = parser.parse_args()
     if not given.checkouts.is_dir():
@@ -457,7 +474,7 @@ def main() -> None:
     parts = {}
     for name in given.only or SECTIONS:
         title, section = SECTIONS[name]
-        parts[title] = "\n".join([where, "", *section(given.checkouts.resolve(), given.every)])
+        parts[title] = "\n".join([where, "", *section(given.checkouts.resolve(), given.every, given.minutes)])
         print(f"{name}: done", file=sys.stderr)
     if given.print:
         print("\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items()))

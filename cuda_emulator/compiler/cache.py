@@ -78,7 +78,10 @@ def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, np.dtype):
         return f"dtype {value.descr} {value.itemsize} {value.isalignedstruct}"
-    if isinstance(value, bool | int | float | complex | str | tuple | np.generic | types.Type) or value is None:
+    if isinstance(value, tuple):
+        items = ", ".join(meaning(item, seen) for item in value)
+        return f"{type(value).__name__} {getattr(value, '_fields', '')} ({items})"
+    if isinstance(value, bool | int | float | complex | str | np.generic | types.Type) or value is None:
         return f"{type(value).__name__} {value!r}"
     return f"{type(value).__name__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
 
@@ -89,10 +92,11 @@ def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ())
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             value = names.look_up(source, node)
-            captured = names.captured_array(value)
-            if captured is not None:
-                found[names.array_name(ast.unparse(node), captured)] = captured
-            elif isinstance(value, DeviceFunction) and value.source not in (*seen, source):
+            for item in value if isinstance(value, tuple) else (value,):  # a tuple is unrolled
+                captured = names.captured_array(item)
+                if captured is not None:
+                    found[names.array_name(ast.unparse(node), captured)] = captured
+            if isinstance(value, DeviceFunction) and value.source not in (*seen, source):
                 found.update(global_arrays(value.source, (*seen, source)))
     return found
 

@@ -33,6 +33,7 @@ from numba.core import errors, types
 
 from .. import helpers
 from ..errors import KernelError, KernelWarning
+from ..helpers.half import learn_float16
 from ..helpers.status import launch_numbers
 from ..hooks import progress
 from ..runtime.grid_barriers import Together
@@ -125,6 +126,8 @@ def compile_kernel(
     variant = variant or Variant()
     path = cache.path_of(source, (tuple(str(kind) for kind in argument_types), variant))
     kept = None if path is None else cache.read(path)
+    if "float16" in f"{argument_types} {kept}":
+        learn_float16()
     if path is not None and kept is not None:
         module = execute(str(path), kept, path)
         arrays = cache.global_arrays(source) if module["CONSTANTS"] else {}

@@ -7,6 +7,7 @@ No function here depends on an address or other data of this process: kernels th
     elements        elements of arrays, with checked indices
     memory          a thread's own memory, masks and barriers
     atomics         read, change and write one array element without interruption
+    half            float16 for Numba's CPU target
     bits            device instructions without an operator in Python
     warps, lanes    operations of the 32 lanes of a warp; the state of one warp as 32-bit masks
     whole_warps     the same of a warp whose lanes all take part, in vector instructions

@@ -187,10 +187,6 @@ def type_of(value: Any, name: str, kernel: str) -> Any:
 
 
 def _typed(value: Any, dtype: np.dtype | None, name: str, kernel: str) -> Any:
-    if dtype == np.float16:
-        raise TypeError(
-            f"{kernel}: the argument {name!r} holds float16, which the emulator does not support: use float32"
-        )
     if dtype is not None and dtype.hasobject:
         raise TypeError(f"{kernel}: the argument {name!r} holds Python objects: give the array a dtype like float32")
     try:
@@ -218,6 +214,20 @@ def fitting(value: Any, wanted: Any, name: str, kernel: str) -> Any:
     if found in (wanted, *without_pointers((wanted,))) or _is_array_of(value, found, wanted):
         return value
     raise TypeError(f"{kernel}: the argument {name!r} must be {wanted} as the signature says, got {found}")
+
+
+def fit_unchanged(found: tuple[Any, ...], signature: tuple[Any, ...]) -> bool:
+    """Whether values of these types need no conversion for a signature, whatever they are."""
+    return len(found) == len(signature) and all(
+        kind == wanted
+        or (
+            isinstance(kind, types.Array)
+            and isinstance(wanted, types.Array)
+            and (kind.dtype, kind.ndim) == (wanted.dtype, wanted.ndim)
+            and wanted.layout in ("A", kind.layout)
+        )
+        for kind, wanted in zip(found, signature, strict=True)
+    )
 
 
 def _is_array_of(value: Any, found: Any, wanted: Any) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import sigutils
+from numba.core import config, sigutils
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaInvalidConfigWarning
 
 from ..compiler.functions import DeviceFunction
 from .dispatcher import Kernel
@@ -39,6 +41,7 @@ def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
     Raises TypeError for an unknown option or a value that is no function, KernelError for what cannot be emulated.
     """
     _check_options(options)
+    _warn_of_debug(options)
     if func_or_sig is None:
         return lambda function: _made(function, device, options, None)
     if isinstance(func_or_sig, list) or sigutils.is_signature(func_or_sig):
@@ -82,6 +85,21 @@ def _check_options(options: dict[str, Any]) -> None:
             f"cuda.jit: launch_bounds: expected the largest number of threads in a block, or a tuple that starts with "
             f"it, got {bounds!r}"
         )
+
+
+def _warn_of_debug(options: dict[str, Any]) -> None:
+    """numba-cuda's warnings about `debug`, where it and its companions are not what Numba's settings say."""
+    debug, opt = options.get("debug"), options.get("opt")
+    debug = config.CUDA_DEBUGINFO_DEFAULT if debug is None else debug
+    said = []
+    if debug and (config.OPT != 0 if opt is None else opt):
+        said.append(
+            "debug=True with opt=True is not supported by CUDA and may crash there: set debug=False or opt=False"
+        )
+    if debug and options.get("lineinfo"):
+        said.append("debug and lineinfo are mutually exclusive: lineinfo alone leaves the code as it is")
+    for sentence in said:
+        warnings.warn(f"cuda.jit: {sentence}", NumbaInvalidConfigWarning, stacklevel=3)
 
 
 def _made(function: Any, device: bool, options: dict[str, Any], signatures: list[tuple[Any, ...]] | None) -> Any:

@@ -40,7 +40,8 @@ class Device:
     MAX_SHARED_MEMORY_PER_BLOCK = limits.SHARED_BYTES
     MAX_THREADS_PER_MULTI_PROCESSOR = limits.MAX_THREADS
     TOTAL_CONSTANT_MEMORY = 64 * 1024
-    supports_float16 = supports_bfloat16 = supports_fp8 = False
+    supports_float16 = True
+    supports_bfloat16 = supports_fp8 = False
 
     @property
     def MULTIPROCESSOR_COUNT(self) -> int:

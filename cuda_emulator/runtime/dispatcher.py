@@ -19,7 +19,7 @@ from ..errors import KernelError
 from ..hooks import find_profiler
 from ..settings import Settings, current
 from . import check_report, limits
-from .arguments import Arguments, fitting, type_of
+from .arguments import Arguments, fit_unchanged, fitting, type_of
 from .facts import Facts
 from .launch import Ready, launch
 from .places import launch_error
@@ -57,6 +57,7 @@ class Kernel(Facts):
         self.targetoptions = dict(options or {})
         self.signatures = list(signatures or ())
         self._written = Written(function)
+        self._unconverted: set[tuple[Any, ...]] = set()
         self._frozen: set[tuple[Any, ...]] = set()
         self._ready: dict[Any, Ready] = {}
         self._configured: dict[Any, Configured] = {}
@@ -240,9 +241,15 @@ class Kernel(Facts):
 
     def _fit(self, arguments: Arguments, name: str) -> None:
         """Convert the arguments to the first signature that they fit. Raises TypeError if there is none."""
+        if arguments.types in self._unconverted:
+            return
         refusals: list[TypeError] = []
         # The one that fits exactly first; `sorted` leaves the others in their order.
-        for signature in sorted(self.signatures, key=lambda signature: signature != arguments.types):
+        ordered = sorted(self.signatures, key=lambda signature: signature != arguments.types)
+        if fit_unchanged(arguments.types, ordered[0]):
+            self._unconverted.add(arguments.types)
+            return
+        for signature in ordered:
             try:
                 values = [
                     fitting(value, wanted, parameter, name)

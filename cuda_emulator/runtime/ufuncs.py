@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,7 +31,13 @@ class CUDAVectorize:
     """What numba.vectorize builds a ufunc with: add() for each signature, then build_ufunc()."""
 
     def __init__(self, function: Callable[..., Any], identity: Any = None, **options: Any) -> None:
+        """Take numba.vectorize's options. Raises KeyError for one that the target does not know, as numba-cuda does."""
         self.function, self.signatures = function, list[tuple[list[Any], Any]]()
+        _without_cache(options)
+        for option in options.get("targetoptions") or {}:
+            if option != "nopython":
+                raise KeyError(f"Unrecognized options. vectorize with target 'cuda' does not have {option!r}")
+            warnings.warn("nopython kwarg for cuda target is redundant", RuntimeWarning, stacklevel=5)
 
     def add(self, sig: Any) -> None:
         """Add a signature like "float32(float32, float32)"."""
@@ -58,15 +65,28 @@ class CUDAGUFuncVectorize:
     """The same for numba.guvectorize, with a layout like "(m,n),(n,p)->(m,p)"."""
 
     def __init__(self, function: Callable[..., Any], layout: str, identity: Any = None, **options: Any) -> None:
+        """Take numba.guvectorize's options. Raises TypeError for those that the target does not know."""
         self.function, self.signatures = function, list[list[Any]]()
+        given = dict(options.get("targetoptions") or {})
+        _without_cache(options)
+        if not given.pop("nopython", True):
+            raise TypeError("nopython flag must be True")
+        if given or options.get("writable_args"):
+            unknown = [*given, *(["writable_args"] if options.get("writable_args") else [])]
+            raise TypeError(f"The following target options are not supported: {', '.join(map(repr, unknown))}")
         inputs, arrow, outputs = layout.replace(" ", "").partition("->")
         if not arrow or not outputs:
             raise definition_error(f'guvectorize: expected a layout like "(n),(n)->()", got {layout!r}', function)
         self.inputs, self.outputs = _dimensions(inputs), _dimensions(outputs)
 
     def add(self, sig: Any) -> None:
-        """Add a signature like "void(float32[:], float32[:])"."""
-        self.signatures.append(list(sigutils.normalize_signature(sig)[0]))
+        """Add a signature like "void(float32[:], float32[:])". Raises TypeError if it names a result."""
+        arguments, result = sigutils.normalize_signature(sig)
+        if result not in (None, types.none):
+            raise TypeError(
+                f"guvectorized functions cannot return values: signature {sig} specifies {result} return type"
+            )
+        self.signatures.append(list(arguments))
 
     def disable_compile(self) -> None:
         """Numba calls it after the last signature: the types are known."""
@@ -79,6 +99,11 @@ class CUDAGUFuncVectorize:
                 self.function,
             )
         return GUfunc(self.function, self.signatures, self.inputs, self.outputs)
+
+
+def _without_cache(options: dict[str, Any]) -> None:
+    if options.get("cache"):
+        raise TypeError("caching is not supported: leave cache=True out; the emulator's own cache holds ufuncs, too")
 
 
 def _dimensions(layout: str) -> list[tuple[str, ...]]:
@@ -189,8 +214,14 @@ class GUfunc:
         not fit the layout."""
         count = len(self.inputs)
         extra = list(arguments[count:]) if out is None else [out]
-        if len(arguments) not in (count, count + len(self.outputs)):
-            raise TypeError(f"{self.__name__} takes {count} arguments, got {len(arguments)}")
+        whole_count = count + len(self.outputs)
+        if len(arguments) not in (count, whole_count):
+            raise TypeError(
+                f"{self.__name__}: this gufunc accepts {count} positional arguments, or {whole_count} positional "
+                f"arguments with its outputs. Got {len(arguments)} positional argument{'s' * (len(arguments) != 1)}."
+            )
+        if out is not None and len(arguments) == whole_count:
+            raise ValueError("cannot specify argument 'out' as both positional and keyword")
         on_device = any(isinstance(each, DeviceNDArray) for each in (*arguments, *extra))
         given = [_host(each) for each in arguments[:count]]
         signature = _chosen(self.signatures, given, self.__name__)

@@ -21,6 +21,7 @@ import numpy as np
 from ..compiler.diagnoses import position, unassigned
 from ..compiler.reading.statics import as_dtype
 from ..errors import KernelError
+from ..intrinsics import FP16
 from ..runtime.limits import SHARED_BYTES, shared_memory
 from .step_memory import Atomics, Checked, fresh_array
 from .step_numbers import convert, exact, plain, strong
@@ -101,6 +102,7 @@ class Namespace:
         self._constants: dict[Site, np.ndarray] = {}
         self.shared, self.local = Arrays(array=self._shared_array), Arrays(array=self._local_array)
         self.const, self.atomic = Arrays(array_like=self._constant_array), Atomics()
+        self.fp16 = Arrays(**HALVES)
         self.cg = Arrays(this_grid=lambda: None)  # its sync() is rewritten, and nothing else is asked of it
         self.new_block()
 
@@ -278,6 +280,21 @@ class Namespace:
 
     def nanosleep(self, nanoseconds: Any) -> None:
         """Nothing to do: the other threads run when this one waits."""
+
+
+def _half(computed: str) -> Any:
+    """A function of cuda.fp16, from what it computes of a, b and c."""
+    function = eval(f"lambda a, b, c: {computed}", {"np": np})
+
+    def of_halves(a: Any, b: Any = 0, c: Any = 0) -> Any:
+        with np.errstate(all="ignore"):
+            result = function(*(convert(np.float16, each) for each in (a, b, c)))
+        return bool(result) if isinstance(result, np.bool_) else np.float16(result)
+
+    return of_halves
+
+
+HALVES = {name: _half(computed) for name, computed in FP16.items()}
 
 
 def _bits(x: Any) -> tuple[int, int]:

@@ -26,6 +26,8 @@ import numpy as np
 from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
+from ..helpers.half import learn_float16
+
 NAN, INFINITY = float("nan"), float("inf")
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
@@ -43,7 +45,7 @@ OPERATORS = {
 _NUMBA_TYPES: dict[type, Any] = {
     kind: numba.from_dtype(np.dtype(kind))
     for kind in (
-        *(int, float, bool, complex, np.bool_, np.complex64, np.complex128, np.float32, np.float64),
+        *(int, float, bool, complex, np.bool_, np.complex64, np.complex128, np.float16, np.float32, np.float64),
         *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
     )
 }
@@ -100,6 +102,8 @@ def _signature(function: Any, types: tuple[type, ...]) -> tuple[tuple[np.dtype[A
     """(dtypes that Numba casts the operands to, dtype of the result); None if an operand is no number."""
     if not all(kind in _NUMBA_TYPES for kind in types):
         return None
+    if np.float16 in types:
+        learn_float16()
     context = cpu_target.typing_context
     context.refresh()
     function = _NUMPYS.get(function, function)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import linecache
 import math
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from numba import float32, guvectorize, int32, vectorize
+from numba import float32, int32, vectorize
+from numba.core.errors import NumbaInvalidConfigWarning
 
 from cuda_emulator import KernelError, KernelWarning, cuda, install, options, uninstall
 
@@ -244,50 +245,33 @@ def test_dynamic_arrays_of_two_types_that_overlap_get_a_word_under_check() -> No
         overlapping[1, 1, 0, 8](np.zeros(2))
 
 
-@pytest.mark.parametrize("other", ["", "print(1)\n"])
-def test_a_kernel_made_by_exec_is_found_in_the_string_of_its_caller(
-    other: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(linecache.cache, "<string>", raising=False)
-    if other:  # what `python -c` or an earlier exec() left behind
-        monkeypatch.setitem(linecache.cache, "<string>", (len(other), None, [other], "<string>"))
-    text = "@cuda.jit\ndef made_by_exec(a):\n    a[cuda.grid(1)] = 1\n"
-    names: dict[str, Any] = {"cuda": cuda}
-    exec(text, names)
-    a = np.zeros(2)
-    names["made_by_exec"][1, 2](a)
-    assert a.tolist() == [1, 1]
-    exec("".join(["@cuda.jit\ndef ", "without_a_string(a):\n    a[0] = 1\n"]), names)
-    with pytest.raises(KernelError, match=r"made by exec\(\), keep the text in a variable of the function that calls"):
-        names["without_a_string"][1, 1](a)
+def test_debug_with_opt_or_lineinfo_gets_numba_cudas_warning() -> None:
+    with pytest.warns(NumbaInvalidConfigWarning, match="debug=True with opt=True is not supported by CUDA") as caught:
+        cuda.jit(debug=True)
+    assert caught[0].filename == __file__
+    with pytest.warns(NumbaInvalidConfigWarning, match="debug and lineinfo are mutually exclusive"):
+        cuda.jit(debug=True, opt=False, lineinfo=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cuda.jit(debug=True, opt=False)
+        cuda.jit(lineinfo=True)
 
 
-def test_vectorize_and_guvectorize_with_target_cuda(installed: None) -> None:
-    @vectorize(["float64(float64, float64)", "int32(int32, int32)"], target="cuda")
-    def square_and_four(a, b):  # type: ignore[no-untyped-def]
-        return a * a + b * 4
+def test_arguments_of_a_signatures_types_are_judged_once_and_others_each_time() -> None:
+    @cuda.jit(["void(int32, float32[:])", "void(int64, float32[::1])"])
+    def kernel(n, out):  # type: ignore[no-untyped-def]
+        out[0] = n
 
-    assert square_and_four(np.arange(3.0), np.array([0.0, 1, 3])).tolist() == [0, 5, 16]
-    device = square_and_four(cuda.to_device(np.ones((2, 2), np.int32)), np.int32(1))
-    assert device.copy_to_host().tolist() == [[5, 5], [5, 5]]
-    with pytest.raises(TypeError, match="square_and_four takes 2 arguments, got 1"):
-        square_and_four(1.0)
-    with pytest.raises(TypeError, match=r"square_and_four: no signature takes \(complex128, float64\)"):
-        square_and_four(1j, 1.0)
-
-    @guvectorize(["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda")
-    def product(a, b, c):  # type: ignore[no-untyped-def]
-        for i in range(c.shape[0]):
-            for j in range(c.shape[1]):
-                total = float32(0)
-                for k in range(a.shape[1]):
-                    total += a[i, k] * b[k, j]
-                c[i, j] = total
-
-    a, b = np.ones((5, 2, 3), np.float32), np.full((3, 4), 2, np.float32)
-    assert np.array_equal(product(a, b), a @ b)
-    with pytest.raises(ValueError, match="product: n is 3 in one argument, 4 in another"):
-        product(a, b.T)
+    out = np.zeros(3, np.float32)
+    for number in (1, 2**40, 3):  # an int is an int64: the second signature, whose types it has
+        kernel[1, 1](number, out)
+        assert out[0] == number
+    for wrong in (out.astype(np.float64), np.zeros((1, 1), np.float32)):
+        with pytest.raises(TypeError, match="fits none of its signatures"):
+            kernel[1, 1](1, wrong)
+    kernel[1, 1](np.int32(5), cuda.to_device(np.zeros(6, np.float32))[::2])
+    with pytest.raises(TypeError, match="fits none of its signatures"):
+        kernel[1, 1](np.uint64(2**40), cuda.to_device(np.zeros(6, np.float32))[::2])
 
 
 def test_modules_that_programs_ask_for_are_there(installed: None) -> None:

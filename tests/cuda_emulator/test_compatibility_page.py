@@ -73,8 +73,7 @@ def test_the_section_has_parts_that_the_script_makes(script: ModuleType) -> None
     assert section.count("Made on ") == section.count("### ")
     assert "by hand" not in section
     headings = [line.removeprefix("### ") for line in section.splitlines() if line.startswith("### ")]
-    assert headings == [title for title, _ in script.SECTIONS.values() if title in headings]
-    assert {script.SECTIONS[name][0] for name in ("kernels", "stumpy", "numba-cuda")} <= set(headings)
+    assert headings == [title for title, _ in script.SECTIONS.values()]
     assert "at hand" not in section
     assert "the first of each" not in section  # a whole run
     assert script.with_parts(script.PAGE.read_text(encoding="utf-8"), {}) == script.PAGE.read_text(encoding="utf-8")

@@ -67,6 +67,22 @@ def test_code_modules_and_what_is_missing(capsys: pytest.CaptureFixture[str], mo
     )
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_run_without_check_says_on_a_terminal_what_was_not_looked_for(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = "import numpy as np\nfrom numba import cuda\n@cuda.jit\ndef k(a):\n    a[0] = 3\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    launches, said = (
+        f"{kernel}k[1, 1](np.zeros(1))",
+        "races and reads of unwritten memory were not looked for: run --check",
+    )
+    assert command(capsys, "run", "-c", launches)[2] == (f"{said} finds them\n" if terminal else "")
+    assert command(capsys, "run", "-c", f"{launches}\nraise SystemExit(3)")[0] == 3
+    assert said not in command(capsys, "check", "-c", launches)[2]
+    assert command(capsys, "run", "-c", kernel) == (0, "", "")
+
+
 def test_children_of_a_program_run_on_the_emulator(capfd: pytest.CaptureFixture[str]) -> None:
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {ASKS!r}])"
     with pytest.raises(SystemExit):

@@ -55,7 +55,10 @@ MAY_IMPORT = {
 
 RECURSIVE = {
     f"cuda_emulator.compiler.reading.{name}"
-    for name in ("assignments", "calls", "declarations", "expressions", "groups", "inline", "normalise", "statements")
+    for name in (
+        *("assignments", "calls", "declarations", "expressions", "groups", "inline", "normalise", "statements"),
+        "unrolled",
+    )
 }
 """The emulator's rewriter: a statement holds expressions, and a call in an expression can bring the statements of a
 device function."""

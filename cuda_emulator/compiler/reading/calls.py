@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING
 
 from ...errors import KernelError
+from ...helpers.half import learn_float16
 from ...intrinsics import (
     ATOMICS,
     AXES,
     BITS,
     COLLECTIVES,
     FENCES,
+    FP16,
     GRID_BARRIER,
     INDEX,
     LOADS,
@@ -108,9 +111,34 @@ def intrinsic_call(normaliser: Normaliser, path: str, node: ast.Call) -> ast.exp
             # A thread's index has 32 bits on a device, and the result of these functions depends on the width.
             arguments = [call("np.int32", argument) if is_index(argument) else argument for argument in arguments]
         return call(f"_{path}", *arguments)
+    if path.startswith("fp16.") and path[5:] in FP16:
+        return half_call(normaliser, path, arguments, node)
     if path in INDEX:
         raise normaliser.error(f"cuda.{path} is not a function; write cuda.{path}.x", node)
     raise without_support(normaliser, path + "()", node)
+
+
+def half_call(normaliser: Normaliser, path: str, arguments: list[ast.expr], node: ast.Call) -> ast.expr:
+    """A function of cuda.fp16, as an expression."""
+    computed = expression(FP16[path[5:]])
+    wanted = sorted({part.id for part in ast.walk(computed) if isinstance(part, ast.Name)} & set("abc"))
+    if len(arguments) != len(wanted):
+        raise normaliser.error(f"cuda.{path}() takes {len(wanted)} arguments, got {len(arguments)}", node)
+    learn_float16()
+    halves = {name: call("np.float16", each) for name, each in zip(wanted, arguments, strict=True)}
+    filled = Filled(halves).visit(computed)
+    return filled if isinstance(filled, ast.Compare) else call("np.float16", filled)
+
+
+class Filled(ast.NodeTransformer):
+    """An expression with other expressions in place of some names."""
+
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The expression of this name, if there is one."""
+        return self.values.get(node.id, node)
 
 
 def is_index(node: ast.expr) -> bool:

@@ -1,24 +1,20 @@
 """Step 1: read a function's source, its syntax tree and the values of its names."""
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
-import functools
 import inspect
-import operator
 import re
-import sys
 import textwrap
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from types import CodeType, FrameType
 from typing import Any
 
 from ...errors import KernelError
+from .exec_text import text_of_exec
 from .loop_else import without_loop_else
 
 #: The name of a lambda in generated source and in messages.
@@ -63,47 +59,6 @@ class Written:
         if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
             return None
         return lines, self.first + 1
-
-
-def text_of_exec(code: CodeType) -> str | None:
-    """The text of a function that exec() or `python -c` is just defining: a string that the caller of exec() holds, in
-    a variable or as a constant, or the code of the command line, from which Python makes exactly these instructions.
-    None if there is no such string.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename != code.co_filename:
-        frame = frame.f_back
-    text = _text_held(code, frame.f_code, frame.f_back) if frame is not None else None
-    # A frame of this file's name may be another's: a process of pytest-xdist begins in a <string>, too.
-    return text or _text_held(code, code, _program())
-
-
-def _text_held(code: CodeType, made: CodeType, caller: FrameType | None) -> str | None:
-    """A string that the caller of exec(), or who called it, holds, and from which Python makes `made`."""
-    future = functools.reduce(
-        operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-    )
-    for _ in range(3):  # exec() may stand in a helper that got the text from its caller
-        held = (*caller.f_code.co_consts, *caller.f_locals.values()) if caller is not None else sys.orig_argv
-        flags = caller.f_code.co_flags & future if caller is not None else 0
-        for value in held:
-            if isinstance(value, str) and code.co_name in value:
-                with suppress(SyntaxError, ValueError):
-                    module = compile(value, code.co_filename, "exec", flags, dont_inherit=True)
-                    if made in (module, *module.co_consts):  # of cuda.jit(function) after exec(), the function alone
-                        return value
-        if caller is None:
-            return None
-        caller = caller.f_back
-    return None
-
-
-def _program() -> FrameType | None:
-    """The frame that called the emulator."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("cuda_emulator."):
-        frame = frame.f_back
-    return frame
 
 
 def read_lambda(function: Callable[..., Any], text: list[str]) -> Lines | None:

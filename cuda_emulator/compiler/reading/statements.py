@@ -5,9 +5,22 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ..trees import JUMPS, call, constant, contains, load, loaded_names, negate, placed, store, stored_names, walk
+from ..trees import (
+    JUMPS,
+    call,
+    constant,
+    contains,
+    load,
+    loaded_names,
+    negate,
+    placed,
+    store,
+    stored_names,
+    walk,
+)
 from . import assignments, names
 from .nested import nested_functions
+from .unrolled import unrolled_loop
 
 if TYPE_CHECKING:
     from .normalise import Normaliser
@@ -101,6 +114,9 @@ def returned(normaliser: Normaliser, node: ast.Return) -> list[ast.stmt]:
 
 def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
     """`for target in iterated`."""
+    unrolled = unrolled_loop(normaliser, node)
+    if unrolled is not None:
+        return unrolled
     iterated = normaliser.expression(node.iter)
     target = assignments.target(normaliser, node.target)
     first: list[ast.stmt] = []

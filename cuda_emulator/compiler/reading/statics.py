@@ -20,6 +20,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 from numba.np import numpy_support
 
+from ...helpers.half import has_half, learn_float16
 from ..trees import call, constant, expression
 
 MODULES = {"math": math, "cmath": cmath, "operator": operator, "np": np}
@@ -41,12 +42,14 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     """The NumPy dtype that `float32`, `np.float32`, 'f4' or a record type stands for. TypeError for any other value."""
     if isinstance(value, types.Type):
         try:
-            return np.dtype(numpy_support.as_dtype(value))
+            dtype = np.dtype(numpy_support.as_dtype(value))
         except NumbaError:
             raise TypeError(f"{value} has no NumPy dtype") from None
-    if value is bool:
-        return np.dtype(np.bool_)
-    return np.dtype(value)
+    else:
+        dtype = np.dtype(np.bool_ if value is bool else value)
+    if has_half(dtype):
+        learn_float16()
+    return dtype
 
 
 def static_expression(value: Any) -> ast.expr | None:
@@ -60,7 +63,7 @@ def static_expression(value: Any) -> ast.expr | None:
         return constant(value)
     if isinstance(value, np.generic) and value.dtype.kind in "biufc":
         inner = static_expression(value.item())
-        return None if inner is None else call(f"np.{value.dtype.name}", inner)
+        return None if inner is None else call(f"np.{as_dtype(value.dtype).name}", inner)
     if isinstance(value, int | float):
         if isinstance(value, float) and not math.isfinite(value):
             return expression("np.nan" if math.isnan(value) else "np.inf" if value > 0 else "(-np.inf)")

@@ -58,7 +58,6 @@ REFUSED_BY_THE_EMULATOR_ALONE = {
     "flat_attribute": "index the array, or its ravel()",
     "vector_type": "use single numbers or an array",
     "match_statement": "use if and elif",
-    "float16_argument": "Numba has no float16 on the CPU",
 }
 
 

@@ -351,7 +351,7 @@ def tries(A, out):  # type: ignore[no-untyped-def]
 
 @cuda.jit
 def halves(A, out):  # type: ignore[no-untyped-def]
-    out[0] = cuda.fp16.hadd(A[0, 0], A[0, 0])  # halves
+    out[0] = cuda.bfloat16(A[0, 0])  # halves
 
 
 @cuda.jit
@@ -416,7 +416,7 @@ def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
             "as its last statement: anything else is not supported by the emulator",
         ),
         (tries, "try", "try is not supported by the emulator inside a kernel"),
-        (halves, "halves", "cuda.fp16.hadd() is not supported by the emulator: compute in float32"),
+        (halves, "halves", "cuda.bfloat16() is not supported by the emulator: compute in float32"),
         (
             plain_python,
             "plain Python",
