@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
+from groundup import ranks as processes
 from groundup import train as training
 from groundup.commands import train_options as options
 from groundup.course.learners_stage import announcement, place_in, prepare, put_in_place
 from shared import contract
+from shared.communicator import Communicator
 from shared.data.datasets import Dataset, place_of
 from shared.machine.environment import environment
 from shared.machine.results import as_json
@@ -72,6 +74,9 @@ def train(
         bool, typer.Option("--live", help="Watch loss, accuracy and every layer's gradients while it trains.")
     ] = False,
     mine: options.Mine = None,
+    ranks: options.Ranks = None,
+    accumulate: options.Accumulate = None,
+    local_statistics: options.LocalStatistics = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
     """Train one stage, with checkpoints and metrics.
@@ -88,6 +93,7 @@ def train(
       groundup train numpy --dataset photos --resize 32
       groundup train c --model lenet5
       groundup train numpy --mine
+      groundup train c --model lenet5 --batch-size 256 --ranks 2
     """
     if live and (quiet or json):
         raise ValueError(f"--live and {'--json' if json else '--quiet'} exclude each other: choose one of them")
@@ -100,16 +106,41 @@ def train(
     if data_dir is not None:
         flags["data_dir"] = str(data_dir)
     folder = resume or run_dir or Path("runs") / name
-    settings = training.resumed_settings(folder, flags) if resume is not None else training.new_settings(name, flags)
-    asked = training.Training.of(settings, folder, resume is not None, overwrite)
+    if (ranks or 1) > 1 and not processes.started():
+        resumed = f"groundup train {name} --resume {shlex.quote(str(folder))} --ranks {ranks}"
+        raise typer.Exit(processes.launch(ranks or 1, context.obj, folder, resumed))
+    others = processes.connected(ranks)
+    with processes.quiet_but_first(others):
+        _train(stage, flags, folder, resume is not None, overwrite, quiet or json, live, json, others)
+
+
+def _train(
+    stage: str,
+    flags: dict[str, Any],
+    folder: Path,
+    resume: bool,
+    overwrite: bool,
+    silent: bool,
+    live: bool,
+    json: bool,
+    ranks: Communicator,
+) -> None:
+    """Train, as one of these ranks, and print how it goes and how it ended."""
+    name = contract.stage_name(stage)
+    settings = ranks.from_first(
+        lambda: training.resumed_settings(folder, flags) if resume else training.new_settings(name, flags)
+    )
+    asked = training.Training.of(settings, folder, resume, overwrite)
     learner, assembled = put_in_place(stage) if settings["mine"] else ([], None)
     try:
         chosen = contract.load_stage(stage)
         if learner:
             say(announcement(learner, prepare(chosen, learner)), err=True)
-        result = training.run(chosen, asked, partial(_lines, chosen, settings, quiet or json), live)
+        silent = silent or ranks.rank > 0
+        result = training.run(chosen, asked, partial(_lines, chosen, settings, silent), live and not ranks.rank, ranks)
     except KeyboardInterrupt as interrupt:
-        say(_how_to_resume(interrupt, name, folder), err=True)
+        if ranks.rank == 0:
+            say(_how_to_resume(interrupt, name, folder), err=True)
         raise typer.Exit(2) from None
     except Exception as error:  # an error in the learner's own code is shown with its place and without our traceback
         place = place_in(assembled, error) if assembled else ""
