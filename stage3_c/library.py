@@ -141,10 +141,14 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "average_pool2d": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
     "average_pool2d_backward": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
     "first_bad_index": (SIZE, SIZE, SIZE, LABELS),
-    "batch_norm": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, INT, REAL, REAL, OUT, DOUBLES, DOUBLES),
-    "batch_norm_backward": (
-        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, OUT_OR_NULL, OUT, OUT),
+    "batch_norm": (
+        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, INT, REAL, REAL, ADDRESS, OUT, DOUBLES, DOUBLES),
     ),
+    "batch_norm_backward": (
+        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, ADDRESS, OUT_OR_NULL, OUT, OUT),
+    ),
+    "batch_norm_moments": (STATUS, POOL, SIZE, SIZE, SIZE, IN, DOUBLES),
+    "batch_norm_sums": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, DOUBLES, DOUBLES),
     "sgd": (NOTHING, SIZE, OUT, IN, OUT_OR_NULL, REAL, REAL, INT, REAL),
     "rmsprop": (NOTHING, SIZE, OUT, IN, OUT, REAL, REAL, REAL, REAL),
     "adam": (NOTHING, SIZE, OUT, IN, OUT, OUT, REAL, REAL, REAL, REAL, REAL, REAL),
