@@ -226,13 +226,18 @@ def _terminals() -> str:
 
 def _copy(pipe: IO[bytes], stream: IO[str], seen: list[str]) -> None:
     """Copy what the ranks write to this stream, but for the lines of mpiexec itself, which go to `seen`."""
+    empty = ""  # lines, of which mpiexec writes one before its own
     for line in iter(pipe.readline, b""):
         text = line.decode(errors="replace")
         if OF_MPIEXEC.match(text):
             seen.append(text.rstrip())
-        elif text.strip() or not seen:
-            stream.write(text)
+            empty = ""
+        elif not text.strip():
+            empty += text
+        else:
+            stream.write(empty + text)
             stream.flush()
+            empty = ""
 
 
 @contextlib.contextmanager

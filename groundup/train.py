@@ -23,6 +23,7 @@ from shared.communicator import ALONE, Communicator
 from shared.data.accepted_data import NOTE as FORM
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import DATASETS, Dataset, Form, check_apart, load_dataset
+from shared.data.mapped import mapped
 from shared.data.normalisation import NOTE, Normalisation
 from shared.names import ACTIVATIONS, check_name
 from shared.training import loop
@@ -209,7 +210,7 @@ def run(
         check_apart(training.data.name, training.data.folder, Path(saving.run_dir))
     with named_in_errors(saving):
         optimizer = training.optimizer.build(stage)
-        data, normalisation = training.data.load()
+        data, normalisation = mapped(ranks, training.data.load)
         network = training.network.build(stage, data)
     hooks = lines(network, data)
     if normalisation is not None:
@@ -217,7 +218,9 @@ def run(
         settings = with_background(settings, normalisation, data)
     if training.data.name not in DATASETS:
         saving = replace(saving, notes={**saving.notes, **data.described.as_note()})
-    watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
+    watched: Any = contextlib.nullcontext(hooks)
+    if live:
+        watched = watching(stage, network, data.train, settings, hooks, ranks=ranks)
     with named_in_errors(saving), watched as hooks:
         return loop.train(
             *(stage, network, optimizer, data.train, settings),

@@ -42,6 +42,10 @@ class Communicator:
         """What `make` returns on rank 0, the only one that calls it."""
         return make()
 
+    def on_this_machine(self) -> Communicator:
+        """The ranks that share this machine's memory."""
+        return self
+
 
 class MpiRanks(Communicator):
     """One of the ranks that mpiexec has started. world: mpi4py's communicator of all of them."""
@@ -69,6 +73,12 @@ class MpiRanks(Communicator):
     def from_first(self, make: Callable[[], Any]) -> Any:
         """A broadcast."""
         return self.world.bcast(make() if self.rank == 0 else None)
+
+    def on_this_machine(self) -> Communicator:
+        """Those that MPI calls shared."""
+        from mpi4py import MPI
+
+        return MpiRanks(self.world.Split_type(MPI.COMM_TYPE_SHARED))
 
 
 class WholeBatch:

@@ -149,7 +149,7 @@ def _train(
         sentence = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
         say(f"error: {type(error).__name__}: {sentence}, at {place}, in your own file", err=True)
         raise typer.Exit(1) from None
-    summary = _summary(chosen.name, settings, folder, result)
+    summary = _summary(chosen.name, settings, folder, result, ranks.size)
     summary["mine"] = [task.id for task in learner]
     say(as_json(summary).rstrip() if json else _last_line(summary, result, settings))
 
@@ -191,7 +191,9 @@ def _print_epoch(record: EpochRecord) -> None:
     )
 
 
-def _summary(stage: str, settings: Mapping[str, Any], folder: Path, result: TrainingResult) -> dict[str, Any]:
+def _summary(
+    stage: str, settings: Mapping[str, Any], folder: Path, result: TrainingResult, ranks: int
+) -> dict[str, Any]:
     last, best = result.epochs[-1], result.epochs[result.best_epoch - 1]
     return {
         "stage": stage,
@@ -205,6 +207,8 @@ def _summary(stage: str, settings: Mapping[str, Any], folder: Path, result: Trai
         "best_epoch_test_accuracy": best.test_accuracy,
         "stopped_early": result.stopped_early,
         "steps": result.steps,
+        "ranks": ranks,
+        "communication": result.communication,
         "epochs": [dataclasses.asdict(record) for record in result.epochs],
     }
 
@@ -223,6 +227,8 @@ def _last_line(summary: Mapping[str, Any], result: TrainingResult, settings: Map
         state = f"stopped early after {plural(done, 'epoch')}"
     else:
         state = f"{plural(done, 'epoch')} done"
+    if result.communication is not None:
+        state += f" on {summary['ranks']} ranks, {result.communication:.0%} of the steps' time in communication"
     return (
         f"{state}. Test accuracy {summary['test_accuracy']:.2%}; best by {result.monitor} is epoch "
         f"{result.best_epoch} with {summary['best_epoch_test_accuracy']:.2%}. Saved in {summary['run_dir']}"

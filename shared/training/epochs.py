@@ -31,6 +31,7 @@ class EpochRunner:
 
     base_rate: the optimizer's learning rate when the runner was made, the highest one of the schedule
     shared: takes the steps where a batch is cut into parts or shared between ranks; None where it is not
+    seconds, communication: time of the steps since the runner was made, and how much of it went to the other ranks
     settled: whether the network is in the state after the step that was reported last; only then can it be saved
     Raises ValueError if the settings ask for augmentation and the samples are no images.
     """
@@ -56,6 +57,7 @@ class EpochRunner:
             narrower = min(np.dtype(network.dtype), data.x.dtype, key=lambda dtype: dtype.itemsize)
             check_held("augmentation: background", np.array(settings.augmentation.background, np.float64), narrower)
         self.ranks = ranks
+        self.seconds = self.communication = 0.0
         self.shared: SharedStep | None = None
         if ranks.size > 1 or settings.accumulate > 1:
             self.shared = SharedStep(stage, network, optimizer, ranks, settings.accumulate, settings.local_statistics)
@@ -89,12 +91,15 @@ class EpochRunner:
         if self._resident is not None:
             self._resident.begin_epoch(order)
         while position.step < self.steps_per_epoch:
-            started = time.perf_counter()
+            started, before = time.perf_counter(), self.ranks.seconds
             if self._resident is None:
                 losses = [self._one_step(order, position)]
             else:
                 losses = self._several_steps(self._resident, position)
-            position.seconds += time.perf_counter() - started
+            spent = time.perf_counter() - started
+            position.seconds += spent
+            self.seconds += spent
+            self.communication += self.ranks.seconds - before
             for i, loss in enumerate(losses, start=1):
                 if not math.isfinite(loss):
                     raise ValueError(diverged(loss, "at", position.epoch + 1, position.step + 1))

@@ -54,6 +54,7 @@ class TrainingResult:
     best_epoch: the epoch (from 1) with the best monitor
     stopped_early: whether patience ended the training
     steps: optimizer steps taken by this call; 0 if the resumed run had already finished
+    communication: of several ranks, the share of the steps' time in which this one sent or waited for others
     """
 
     epochs: list[EpochRecord]
@@ -61,6 +62,7 @@ class TrainingResult:
     best_epoch: int
     stopped_early: bool
     steps: int
+    communication: float | None = None
 
 
 def train(
@@ -182,6 +184,7 @@ def _trained(
         best_epoch=position.best_epoch or 0,
         stopped_early=position.epoch < settings.epochs,
         steps=runner.steps_done(position) - steps_before,
+        communication=runner.communication / runner.seconds if ranks.size > 1 and runner.seconds else None,
     )
 
 
