@@ -232,8 +232,9 @@ def _measure(runner: EpochRunner, position: Position, held_out: Split | None, te
     """The record of the epoch of position, all of whose steps have been taken."""
 
     ranks = runner.ranks
-    if ranks.size > 1 and runner.settings.local_statistics:
-        for array in runner.network.running_statistics:  # each rank has its own, and those of rank 0 are saved
+    if ranks.size > 1:
+        # They differ by rounding, or altogether with local_statistics; no step reads them, and rank 0 saves its own.
+        for array in runner.network.running_statistics:
             values = ranks.from_first(partial(runner.stage.arrays.to_host, array))
             array[:] = runner.stage.arrays.asarray(values, runner.network.dtype)
 
