@@ -21,6 +21,7 @@ import sys
 import sysconfig
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -111,7 +112,8 @@ def connected(asked: int | None) -> Communicator:
 
 def _mpi() -> Any:
     try:
-        from mpi4py import MPI
+        with warnings.catch_warnings(action="ignore"):  # about a wrong mpiexec, of which `connected` tells
+            from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is no MPI library
         from shared.machine.software import extra
 
@@ -132,8 +134,6 @@ def quiet_but_first(ranks: Communicator) -> Iterator[None]:
     if ranks.rank == 0:
         yield
         return
-    import warnings
-
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -145,12 +145,13 @@ def quiet_but_first(ranks: Communicator) -> Iterator[None]:
 
 def end_all(code: object) -> None:
     """In a rank whose command ends with this exit code: where that is an error, end all other ranks, too."""
-    if code in (0, None) or started() <= 1 or "mpi4py.MPI" not in sys.modules:
+    mpi: Any = sys.modules.get("mpi4py.MPI")
+    if code in (0, None) or mpi is None or mpi.COMM_WORLD.Get_size() == 1:
         return
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code if isinstance(code, int) else 1)
+    mpi.COMM_WORLD.Abort(code if isinstance(code, int) else 1)
 
 
 def launch(count: int, arguments: Sequence[str], folder: Path, resume: str) -> int:
