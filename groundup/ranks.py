@@ -164,12 +164,7 @@ def launch(count: int, arguments: Sequence[str], folder: Path, resume: str) -> i
     from shared.machine.hardware import usable_cores
     from shared.training.runs import LAST
 
-    _mpi_is_there()
-    program = mpiexec()
-    if program is None:
-        from shared.machine.software import extra
-
-        raise ValueError(f"--ranks {count}: there is no mpiexec; install the extra mpi: {extra('mpi')}")
+    program = check_installed()
     if count > usable_cores():
         print(
             f"note: {count} ranks share {usable_cores()} cores: they wait for each other, and a step takes longer than "
@@ -209,12 +204,17 @@ def launch(count: int, arguments: Sequence[str], folder: Path, resume: str) -> i
     return 2
 
 
-def _mpi_is_there() -> None:
-    """Raise ValueError unless mpi4py is installed; it is not imported here, because that is what starts MPI."""
+def check_installed() -> str:
+    """The path of mpiexec. Raises ValueError unless it is there, and mpi4py, too, whose import would start MPI here."""
     from importlib.util import find_spec
 
-    if find_spec("mpi4py") is None:
-        _mpi()
+    from shared.machine.software import extra
+
+    program = mpiexec()
+    if find_spec("mpi4py") is None or program is None:
+        what = "mpiexec" if program is None else "mpi4py"
+        raise ValueError(f"several ranks need {what}, which is not installed; install the extra mpi: {extra('mpi')}")
+    return program
 
 
 def _terminals() -> str:
