@@ -47,9 +47,9 @@ OF_MPIEXEC = re.compile(
 """Lines that mpiexec writes where a rank ends with an error, or at Ctrl-C."""
 
 
-def number(names: Sequence[str], otherwise: int) -> int:
+def number(names: Sequence[str], otherwise: int, variables: Mapping[str, str] = os.environ) -> int:
     """The whole number in the first of these environment variables that has one."""
-    texts = [os.environ.get(name, "") for name in names]
+    texts = [variables.get(name, "") for name in names]
     return int(next((text for text in texts if text.isdecimal()), otherwise))
 
 

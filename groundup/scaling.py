@@ -133,8 +133,9 @@ def line_through(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 # ---- measuring
 
 
-def measured(seconds: float, tell: Callable[[str], object]) -> dict[str, Any]:
-    """Time everything on 1, 2, 4, … ranks, as many as there are cores, and fit the model. seconds: of each timing
+def measured(seconds: float, tell: Callable[[str], object], names: Sequence[str] = (DENSE, *NAMED)) -> dict[str, Any]:
+    """Time everything on 1, 2, 4, … ranks, as many as there are cores, and fit the model. seconds: of each timing;
+    names: of the networks
 
     Raises ValueError if a rank fails.
     """
@@ -142,7 +143,7 @@ def measured(seconds: float, tell: Callable[[str], object]) -> dict[str, Any]:
     for ranks in powers(usable_cores()):
         tell(f"{ranks} of {usable_cores()} ranks")
         variables = processes.finding_our_packages(os.environ) | {"GROUNDUP_THREADS": "1"}
-        command = [str(mpiexec()), "-n", str(ranks), *processes.python("-m", "groundup.scaling", str(seconds))]
+        command = [str(mpiexec()), "-n", str(ranks), *processes.python("-m", "groundup.scaling", str(seconds), *names)]
         ended = processes.run(command, None, variables=variables)
         if ended.code != 0:
             raise ValueError(f"bench --ranks: {ranks} ranks failed: {ended.failure or ended.last_error}")
@@ -163,10 +164,10 @@ def measured(seconds: float, tell: Callable[[str], object]) -> dict[str, Any]:
     }
 
 
-def _rank(seconds: float) -> dict[str, Any]:
+def _rank(seconds: float, names: Sequence[str]) -> dict[str, Any]:
     ranks, stage, data = connected(None), contract.load_stage("c"), load_dataset()
     parameters, rows = {}, []
-    for name in (DENSE, *NAMED):
+    for name in names:
         network = stage.network.Network(mlp([784, 128, 10]) if name == DENSE else named(name), seed=0)
         parameters[name] = network.architecture.parameter_count
         batches = BATCHES if ranks.size == 1 else (BATCH, SHARE * ranks.size)
@@ -219,6 +220,6 @@ def _all_reduce(ranks: Communicator, words: int) -> float:
 
 
 if __name__ == "__main__":
-    answer = json.dumps(_rank(float(sys.argv[1])))
+    answer = json.dumps(_rank(float(sys.argv[1]), sys.argv[2:]))
     if connected(None).rank == 0:
         print(answer)

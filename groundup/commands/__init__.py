@@ -7,6 +7,7 @@ predict                    what a trained network sees in a picture
 export                     a trained network as an ONNX file
 check                      agreement of the stages, gradients, compiled kernels
 bench, bench_compare       measure; compare two results
+bench_ranks                how training scales over several processes
 profile                    where the time of a training step goes
 charts                     draw a results file again
 doctor                     this machine

@@ -22,7 +22,8 @@ def efficiencies(results: Mapping[str, Any], curves: Sequence[Any], footer: str)
     """Efficiency over the number of ranks, a line for each network, a panel for a small and a large batch."""
     chosen = [min(each.batch for each in curves), max(each.batch for each in curves)]
     first, last = (next(each for each in curves if each.batch == batch) for batch in chosen)
-    title = f"{first.network} gains up to {first.best:,} ranks at batch {first.batch}, {last.best:,} at {last.batch:,}"
+    said = f"{first.network} stops gaining at {first.best:,} ranks"
+    title = f"At batch {first.batch}, {said}; at {last.batch:,} at {last.best:,}"
     with house_style():
         figure = new_figure(title, f"model with this machine's constants; {footer}", height=4.4)
         panels = figure.subplots(1, 2, sharey=True)
@@ -33,7 +34,7 @@ def efficiencies(results: Mapping[str, Any], curves: Sequence[Any], footer: str)
             axes.set_ylim(0, 1.05)
             for curve, colour in zip(shown, COLOURS, strict=False):
                 axes.plot(*zip(*curve.points, strict=True), color=colour)
-                axes.plot(curve.best, curve.at(curve.best), "o", color=colour)
+                axes.plot(curve.best, curve.at(curve.best), "o", color=colour, clip_on=False)
             axes.set_title(f"batch {batch:,}", fontsize=9, color=QUIET)
             axes.set_xlabel("ranks")
         panels[0].set_ylabel("efficiency")
@@ -63,7 +64,7 @@ def steps(results: Mapping[str, Any], footer: str) -> Chart:
         if each["row"]
     }
     dearest = max(crossings, key=lambda name: crossings[name])
-    title = f"An all-reduce of {dearest} takes as long as {three_digits(crossings[dearest])} of its rows"
+    title = f"An all-reduce of {dearest} takes as long as {crossings[dearest]:,.0f} of its rows"
     rows = [2**i for i in range(11)]
     with house_style():
         figure = new_figure(title, footer, height=4.4)
