@@ -56,9 +56,12 @@ class SharedStep:
 
         rows: of the whole batch; batch: gives x, y and the dropout masks of some of its rows
         """
-        self._buffer.fill(0)
+        self._buffer[-2] = 0.0
+        is_begun = False
         for part in parts_of(rows, self._parts):
-            self._add_share(self._ranks.rows(part), part, rows, batch)
+            is_begun |= self._add_share(self._ranks.rows(part), part, rows, batch, is_begun)
+        if not is_begun:  # this rank has no rows
+            self._buffer.fill(0)
         self._buffer[-1] = self.wants_to_stop()
         self._ranks.add(self._buffer)
         self.stopping = bool(self._buffer[-1])
@@ -69,11 +72,14 @@ class SharedStep:
         self._optimizer.step(self._network.parameters, gradients)
         return float(self._buffer[-2])
 
-    def _add_share(self, share: range, part: range, rows: int, batch: Callable[[range], Any]) -> None:
-        """Add the gradients and the loss of this rank's share of a part to the buffer."""
+    def _add_share(self, share: range, part: range, rows: int, batch: Callable[[range], Any], is_begun: bool) -> bool:
+        """Add the gradients and the loss of this rank's share of a part to the buffer, or begin it with them.
+
+        Returns whether the rank has a share.
+        """
         is_empty = len(share) == 0
         if is_empty and self._local:
-            return
+            return False
         x, y, masks = batch(part[:1] if is_empty else share)  # see WholeBatch for the row in place of no rows
         if not self._local:
             self._network.normalise_over(WholeBatch(self._ranks, len(share) / len(part)))
@@ -83,11 +89,16 @@ class SharedStep:
         finally:
             self._network.normalise_over(None)
         if is_empty:
-            return
+            return False
         weight = len(share) / rows
         for sums, gradient in zip(self._gradients, kept.gradients, strict=True):
-            sums += np.multiply(self._stage.arrays.to_host(gradient), weight, dtype=sums.dtype)
+            own = self._stage.arrays.to_host(gradient)
+            if is_begun:
+                sums += np.multiply(own, weight, dtype=sums.dtype)
+            else:
+                np.multiply(own, weight, out=sums)
         self._buffer[-2] += loss * weight
+        return True
 
 
 class _Gradients:

@@ -49,8 +49,13 @@ def data_of(architecture: Architecture, dtype: str) -> Split:
 def trained(
     case: str, ranks: Communicator = ALONE, accumulate: int = 1, local: bool = False
 ) -> tuple[list[np.ndarray], TrainingResult]:
-    """The parameters and running statistics after the steps of "stage network optimizer dtype epochs"."""
-    name, network_name, optimizer_name, dtype, epochs = case.split()
+    """The parameters and running statistics after the steps of "stage network optimizer dtype epochs".
+
+    A sixth word is a number of parts: every batch is cut into so many by several ranks.
+    """
+    name, network_name, optimizer_name, dtype, epochs, *parts = case.split()
+    if parts and ranks.size > 1:
+        accumulate = int(parts[0])
     stage = contract.load_stage(name)
     architecture = NETWORKS[network_name]()
     network: Any = stage.network.Network(architecture, seed=2, dtype=dtype)
