@@ -135,7 +135,9 @@ def _train(
     try:
         chosen = contract.load_stage(stage)
         if learner:
-            say(announcement(learner, prepare(chosen, learner)), err=True)
+            told = announcement(learner, prepare(chosen, learner))
+            if ranks.rank == 0:
+                say(told, err=True)
         silent = silent or ranks.rank > 0
         result = training.run(chosen, asked, partial(_lines, chosen, settings, silent), live and not ranks.rank, ranks)
     except KeyboardInterrupt as interrupt:
