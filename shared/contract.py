@@ -127,10 +127,12 @@ class NetworkLike(Protocol):
     def parameters(self) -> list[Array]:
         """[W1, b1, W2, b2, …], in the order of `architecture.parameters()`: the network's own arrays, not copies."""
 
-    def normalise_over(self, whole_batch: Any) -> None: ...
     @property
     def layer_gradients(self) -> list[Array]:
         """The layers' own gradients in the order of `parameters`; the next step changes them."""
+
+    def normalise_over(self, whole_batch: Any) -> None:
+        """In training, normalise by the statistics of all ranks' rows of a batch; None: of the rows at hand."""
 
     @property
     def running_statistics(self) -> list[Array]:

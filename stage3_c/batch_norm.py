@@ -101,7 +101,7 @@ def batch_norm(
         whole = np.hstack(whole_batch.moments(len(x) * size, *moments))
     library.function("batch_norm", x.dtype)(
         library.pool(), len(x), channels, size, x, vectors["gamma"], vectors["beta"], *statistics.values(),
-        bool(training), momentum, epsilon, _address(whole), out, mean, inverse,
+        bool(training), momentum, epsilon, whole, out, mean, inverse,
     )  # fmt: skip
     for name, array in state.items():
         if training and statistics[name] is not array:  # C worked on a copy of an array that it cannot write to
@@ -201,12 +201,8 @@ def _backward(grad_output: Array, saved: Saved, out: Array, grad_gamma: Array, g
         whole = saved.whole_batch.sums(*sums)
     library.function("batch_norm_backward", x.dtype)(
         library.pool(), len(x), x.shape[1], size, grad_output, x, saved.gamma, saved.training,
-        saved.mean, saved.inverse, _address(whole), out, grad_gamma, grad_beta,
+        saved.mean, saved.inverse, whole, out, grad_gamma, grad_beta,
     )  # fmt: skip
-
-
-def _address(array: Array | None) -> int | None:
-    return None if array is None else array.ctypes.data
 
 
 def _prepare_backward(grad_output: Any, saved: Saved) -> tuple[Array, int, int]:

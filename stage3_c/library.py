@@ -75,6 +75,7 @@ ADDRESS = ctypes.c_void_p  # void *, checked by the caller
 LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
 CLASSES = ArrayArgument(np.dtype(np.int64), written=True)  # int64_t *
 DOUBLES = ArrayArgument(np.dtype(np.float64), written=True)  # double *
+DOUBLES_OR_NULL = ArrayArgument(np.dtype(np.float64), written=True, optional=True)
 NOTES = ArrayArgument(np.dtype(np.int64), written=True, optional=True)  # int64_t *, NULL where nobody listens
 NOTHING = None  # void
 
@@ -142,10 +143,28 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "average_pool2d_backward": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
     "first_bad_index": (SIZE, SIZE, SIZE, LABELS),
     "batch_norm": (
-        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, INT, REAL, REAL, ADDRESS, OUT, DOUBLES, DOUBLES),
+        *(
+            STATUS,
+            POOL,
+            SIZE,
+            SIZE,
+            SIZE,
+            IN,
+            IN,
+            IN,
+            OUT,
+            OUT,
+            INT,
+            REAL,
+            REAL,
+            DOUBLES_OR_NULL,
+            OUT,
+            DOUBLES,
+            DOUBLES,
+        ),
     ),
     "batch_norm_backward": (
-        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, ADDRESS, OUT_OR_NULL, OUT, OUT),
+        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, DOUBLES_OR_NULL, OUT_OR_NULL, OUT, OUT),
     ),
     "batch_norm_moments": (STATUS, POOL, SIZE, SIZE, SIZE, IN, DOUBLES),
     "batch_norm_sums": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, DOUBLES, DOUBLES),
