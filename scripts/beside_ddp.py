@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-BATCH, WARM, SECONDS = 256, 20, 3.0
+BATCH, WARM, SECONDS = 256, 20, 2.0
 NETWORKS = ("784-128-10", "lenet5")
 
 
