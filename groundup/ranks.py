@@ -94,6 +94,7 @@ def connected(asked: int | None) -> Communicator:
     mpi4py is not installed, or it is made for another MPI than mpiexec is of.
     """
     from shared.communicator import ALONE, MpiRanks
+    from shared.machine.hardware import usable_cores
 
     size = started()
     if size and asked not in (None, size):
@@ -107,7 +108,7 @@ def connected(asked: int | None) -> Communicator:
             f"mpiexec has started {size} ranks, but mpi4py sees {world.Get_size()}: it uses {library()}, and this "
             f"mpiexec is of another MPI. Start it with groundup train --ranks {size}"
         )
-    return MpiRanks(world)
+    return MpiRanks(world, shares_core=number(HERE, size) > usable_cores())
 
 
 def _mpi() -> Any:

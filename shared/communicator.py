@@ -51,34 +51,38 @@ class Communicator:
 
 
 class MpiRanks(Communicator):
-    """One of the ranks that mpiexec has started. world: mpi4py's communicator of all of them."""
+    """One of the ranks that mpiexec has started.
 
-    def __init__(self, world: Any) -> None:
+    world: mpi4py's communicator of all of them; shares_core: whether there are more of them than cores
+    """
+
+    def __init__(self, world: Any, shares_core: bool = False) -> None:
         from mpi4py import MPI
 
-        self.world, self._in_place = world, MPI.IN_PLACE
+        self.world, self._in_place, self._shares_core = world, MPI.IN_PLACE, shares_core
         self.rank, self.size = world.Get_rank(), world.Get_size()
 
     def add(self, numbers: np.ndarray) -> None:
         """An all-reduce. As many ranks add in the same order every time."""
-        self._wait(self.world.Iallreduce, self._in_place, numbers)
+        self._call("allreduce", self._in_place, numbers)
 
     def gathered(self, numbers: np.ndarray) -> np.ndarray:
         """An all-gather."""
         of_ranks = np.empty((self.size, *numbers.shape), numbers.dtype)
-        self._wait(self.world.Iallgather, numbers, of_ranks)
+        self._call("allgather", numbers, of_ranks)
         return of_ranks
 
-    def _wait(self, begin: Callable[..., Any], *arguments: Any) -> None:
-        """Begin a collective operation and ask for its end; after a while, leave the core to others between questions.
-
-        MPI's own wait never does, so a rank that shares its core with the one that it waits for would keep it back.
-        """
+    def _call(self, name: str, *arguments: Any) -> None:
+        """Call one of MPI's collective operations. MPI's own wait never leaves the core to another process: a rank that
+        shares its core with the one that it waits for would keep it back, so it asks and sleeps in turn."""
         started = time.perf_counter()
-        request = begin(*arguments)
-        while not request.Test():
-            if time.perf_counter() - started > SPIN:
-                time.sleep(PAUSE)
+        if self._shares_core:
+            request = getattr(self.world, f"I{name}")(*arguments)
+            while not request.Test():
+                if time.perf_counter() - started > SPIN:
+                    time.sleep(PAUSE)
+        else:
+            getattr(self.world, name.capitalize())(*arguments)
         self.seconds += time.perf_counter() - started
 
     def from_first(self, make: Callable[[], Any]) -> Any:
@@ -89,7 +93,7 @@ class MpiRanks(Communicator):
         """Those that MPI calls shared."""
         from mpi4py import MPI
 
-        return MpiRanks(self.world.Split_type(MPI.COMM_TYPE_SHARED))
+        return MpiRanks(self.world.Split_type(MPI.COMM_TYPE_SHARED), self._shares_core)
 
 
 class WholeBatch:
