@@ -40,7 +40,7 @@ test: $(VENV)/.installed-dev
 
 # What make test leaves out (tests/wide.py). The browsers' tests need chromium, and are skipped without it.
 test-wide: $(VENV)/.installed-dev
-	$(INSTALL) '.[compiler,docs,onnx,pdf]'
+	$(INSTALL) '.[compiler,docs,onnx,mpi,pdf]'
 	GROUNDUP_EVERY_KERNEL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m wide
 
 test-fast: $(VENV)/.installed-dev

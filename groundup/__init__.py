@@ -10,6 +10,8 @@ race_ladders      the ladders of its third chart
 race_results      its results document and charts; race_bar is its progress bar; race_file reads the document again
 train, recipes    a training with the settings of `groundup train`; those of the known networks
 run_notes         the settings that a checkpoint holds, checked
+ranks             a training on several processes: how they start, find each other and end
+scaling           how a training scales over them, measured and by a model
 check             all stages against a reference, and their gradients
 progress_lines    what a long command is doing, on a terminal and in a log
 bench_plan        the options of `groundup bench` as a plan

@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     warnings.formatwarning = _as_note
     app = program(arguments)
     try:
-        code = app(args=arguments, prog_name="groundup", standalone_mode=False)
+        code = app(args=arguments, prog_name="groundup", standalone_mode=False, obj=arguments)
     except (KeyboardInterrupt, typer.Abort):
         fail("interrupted")
     except BrokenPipeError:  # the reader of our output has gone, such as `head`

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from groundup import own_packages
+from groundup import own_packages, ranks
 
 UNSAFE = "llvmlite.binding"
 """The package inside which no KeyboardInterrupt is raised. Its destructors fail on an object whose constructor was
@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     heard = before not in (None, signal.SIG_IGN)  # a shell lets its background jobs ignore the signal
     if heard:
         signal.signal(signal.SIGINT, _end)
+    if ranks.started() > 1:
+        ranks.prepare()
     from groundup import cli
     from shared.machine import processes
 
@@ -70,6 +72,9 @@ def _run(given: list[str], heard: bool, before: Any) -> None:
         cli.main(given)
     except KeyboardInterrupt:  # a second one, before the first was told
         cli.fail("interrupted")
+    except SystemExit as ended:
+        ranks.end_all(ended.code)
+        raise
     finally:
         if heard:
             _let_python_clean_up()

@@ -26,6 +26,7 @@ from rich.text import Text
 
 from groundup.inside import dead_units, hidden_activations, host_parameters
 from groundup.live import dead_shares, gradient_ratios, sparkline
+from shared.communicator import ALONE, Communicator
 from shared.contract import NetworkLike, Stage
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
@@ -61,18 +62,20 @@ def watching(
     settings: TrainingSettings,
     hooks: Hooks,
     console: Console | None = None,
+    ranks: Communicator = ALONE,
 ) -> Iterator[Hooks]:
     """The hooks for a training to be watched live within this block.
 
     data: all of the training data
     hooks: what the training would call without a view. The lines that on_start and on_epoch print stand above the view.
     console: None for stdout. If it cannot show the view, the block gets `hooks` as they are.
+    ranks: the processes that train together, of which this one is the first
     """
     console = console or TextConsole()
     if not can_show(console):
         yield hooks
         return
-    view = LiveView(stage, network, data, settings, console)
+    view = LiveView(stage, network, data, settings, console, ranks=ranks)
 
     def start() -> None:
         if hooks.on_start is not None:
@@ -105,7 +108,9 @@ class LiveView:
         settings: TrainingSettings,
         console: Console,
         now: Callable[[], float] = time.perf_counter,
+        ranks: Communicator = ALONE,
     ) -> None:
+        self._ranks, self._began = ranks, now()
         self._stage, self._network, self._data, self._settings = stage, network, data, settings
         self._now = now
         self._is_stack = network.architecture.as_mlp() is not None
@@ -222,6 +227,12 @@ class LiveView:
             known = [getattr(record, f"{part}_accuracy") for record in self._records]
             if known and known[-1] is not None:
                 yield line(f"{part} accuracy", f"{100 * known[-1]:.2f} %", known, "green", "after each epoch")
+
+        if self._ranks.size > 1 and self._drawn:
+            share = self._ranks.seconds / max(self._drawn[-1][0] - self._began, 1e-9)
+            yield Text.assemble(
+                f"{'communication':21}{100 * share:.1f} %", (f"  of the time, {self._ranks.size} ranks", "dim")
+            )
 
     def _layers(self) -> Iterator[Text]:
         # Of a stack, the dense layers are counted; of any other architecture, all layers, as its drawing does.

@@ -210,5 +210,7 @@ SETTINGS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
     "seed": (0, lambda value: isinstance(value, int) and not _truth(value), "a whole number"),
     "checkpoint_every": (None, _or_none(is_count), "a whole number or null"),
     "mine": (False, *_TRUTH),
+    "accumulate": (1, *_COUNT),
+    "local_statistics": (False, *_TRUTH),
 }
 """Of each setting of `groundup train`: its default, whether a value of JSON can be it, and what is expected."""

@@ -19,9 +19,11 @@ from groundup.recipes import fitted, recipe
 from groundup.run_notes import SETTINGS, check_same_form, train_notes
 from shared import contract
 from shared.architectures import mlp
+from shared.communicator import ALONE, Communicator
 from shared.data.accepted_data import NOTE as FORM
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import DATASETS, Dataset, Form, check_apart, load_dataset
+from shared.data.mapped import mapped
 from shared.data.normalisation import NOTE, Normalisation
 from shared.names import ACTIVATIONS, check_name
 from shared.training import loop
@@ -36,7 +38,8 @@ STAGE1_MODEL_DEFAULTS: dict[str, Any] = {"epochs": 1}
 """Python loops are slow: a smaller network and fewer epochs end within a minute or so; a model's epoch takes longer."""
 
 SINCE_MODELS = ("colour", "resize", "model", "normalise", "augment_shift", "augment_rotation")
-LATER_SETTINGS = ("mine", *SINCE_MODELS)
+SINCE_RANKS = ("accumulate", "local_statistics")
+LATER_SETTINGS = ("mine", *SINCE_MODELS, *SINCE_RANKS)
 """Settings that runs of earlier versions do not have; they get the defaults."""
 
 LEARNING_RATES = {"sgd": 0.1, "rmsprop": 0.001, "adam": 0.001}
@@ -180,29 +183,34 @@ class Training:
         training = TrainingSettings(
             schedule=schedule,
             augmentation=augmentation if augmentation.shift or augmentation.rotation else None,
-            **chosen("epochs", "batch_size", "seed", "validation", "patience", "monitor"),
+            **chosen("epochs", "batch_size", "seed", "validation", "patience", "monitor", *SINCE_RANKS),
         )
         # A run without the later settings is one that earlier versions can resume.
         notes = {name: settings[name] for name in DEFAULTS}
-        notes = {k: v for k, v in notes.items() if k not in SINCE_MODELS or v != DEFAULTS[k]}
+        notes = {k: v for k, v in notes.items() if k not in (*SINCE_MODELS, *SINCE_RANKS) or v != DEFAULTS[k]}
         saving = Saving(folder, resume, overwrite, settings["checkpoint_every"], notes=notes)
         return cls(data, network, optimizer, training, saving)
 
 
 def run(
-    stage: contract.Stage, training: Training, lines: Callable[[contract.NetworkLike, Dataset], Hooks], live: bool
+    stage: contract.Stage,
+    training: Training,
+    lines: Callable[[contract.NetworkLike, Dataset], Hooks],
+    live: bool,
+    ranks: Communicator = ALONE,
 ) -> loop.TrainingResult:
     """Train a network of the stage.
 
     lines: gives the hooks that print the training of this network on this data
     live: show the live view below these lines, if stdout is a terminal
+    ranks: the processes that train together, each of which calls this function
     """
     settings, saving = training.settings, training.saving
     if not saving.resume:
         check_apart(training.data.name, training.data.folder, Path(saving.run_dir))
     with named_in_errors(saving):
         optimizer = training.optimizer.build(stage)
-        data, normalisation = training.data.load()
+        data, normalisation = mapped(ranks, training.data.load)
         network = training.network.build(stage, data)
     hooks = lines(network, data)
     if normalisation is not None:
@@ -210,10 +218,16 @@ def run(
         settings = with_background(settings, normalisation, data)
     if training.data.name not in DATASETS:
         saving = replace(saving, notes={**saving.notes, **data.described.as_note()})
-    watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
+    watched: Any = contextlib.nullcontext(hooks)
+    if live:
+        watched = watching(stage, network, data.train, settings, hooks, ranks=ranks)
     with named_in_errors(saving), watched as hooks:
         return loop.train(
-            *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
+            *(stage, network, optimizer, data.train, settings),
+            test_data=data.test,
+            saving=saving,
+            hooks=hooks,
+            ranks=ranks,
         )
 
 

@@ -9,6 +9,7 @@ layers         the layers that an architecture is made of
 initialize     initial weights: the same numbers on every stage
 dropout        dropout masks: the same on every stage
 plain_arrays   numbers as callers have them, as NumPy arrays that lose nothing on the way
+communicator   what the ranks of a training say to each other
 windows        how often a window fits into an image; what is said when it does not
 numbers        numbers as text: every time, size, factor and percentage that is printed
 text, console, terminal

@@ -131,6 +131,9 @@ class NetworkLike(Protocol):
     def layer_gradients(self) -> list[Array]:
         """The layers' own gradients in the order of `parameters`; the next step changes them."""
 
+    def normalise_over(self, whole_batch: Any) -> None:
+        """In training, normalise by the statistics of all ranks' rows of a batch; None: of the rows at hand."""
+
     @property
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""

@@ -297,6 +297,12 @@ class NetworkBase:
         outputs = self._last_outputs(*self._checked_input(x, None), training=False, tracking=False)
         return self._classes(outputs, 0.5 if self.loss_name == "mean_squared_error" else 0.0)
 
+    def normalise_over(self, whole_batch: Any) -> None:
+        """Let batch normalisation use the statistics of all ranks' rows (`shared.communicator.WholeBatch`) in training,
+        or, with None, those of the batch that it gets."""
+        for layer in self._normalising:
+            layer.whole_batch = whole_batch
+
     # ---- the passes, which a stage gives
 
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:

@@ -32,6 +32,7 @@ class Saved:
     slope: Vector
     shape: tuple[int, ...]
     training: bool
+    whole_batch: Any = None
 
 
 def batch_norm(
@@ -43,11 +44,13 @@ def batch_norm(
     training: bool,
     momentum: float = 0.1,
     epsilon: float = 1e-5,
+    whole_batch: Any = None,
 ) -> tuple[Any, Saved]:
     """x (N, C, H, W) or (N, C), all others (C,) -> output shaped like x, and what the backward pass needs.
 
     Same as torch.nn.functional.batch_norm. While training, the running lists are changed in place:
     running = (1 - momentum) * running + momentum * the batch's.
+    whole_batch: where other processes have rows of the batch, too, the statistics are those of all rows
     Raises ValueError where shapes do not fit, or while training with one value a channel.
 
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way.
@@ -62,14 +65,18 @@ def batch_norm(
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     channels = _by_channel(x, shape)
     count = len(channels[0])
-    if training and count == 1:
+    if training and count == 1 and whole_batch is None:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {shape}")
     if training:
         means = [_sum(values) / count for values in channels]
-        variances = [
-            sum([(value - mean) * (value - mean) for value in values]) / count
+        squares = [
+            sum([(value - mean) * (value - mean) for value in values])
             for values, mean in zip(channels, means, strict=True)
         ]
+        if whole_batch is not None:
+            count, *statistics = whole_batch.moments(count, means, squares)
+            means, squares = (values.tolist() for values in statistics)
+        variances = [each / count for each in squares]
         for c, (mean, variance) in enumerate(zip(means, variances, strict=True)):
             running_mean[c] = (1 - momentum) * running_mean[c] + momentum * mean
             running_var[c] = (1 - momentum) * running_var[c] + momentum * variance * count / (count - 1)
@@ -80,7 +87,7 @@ def batch_norm(
     ]
     outputs = [[g * value + b for value in values] for values, g, b in zip(normalised, gammas, betas, strict=True)]
     slope = [g * scale for g, scale in zip(gammas, inverse, strict=True)]
-    return _shaped_like(outputs, shape), Saved(normalised, slope, shape, bool(training))
+    return _shaped_like(outputs, shape), Saved(normalised, slope, shape, bool(training), whole_batch)
 
 
 def batch_norm_backward(grad_output: Any, saved: Saved) -> tuple[Any, Vector, Vector]:
@@ -105,6 +112,8 @@ def batch_norm_backward(grad_output: Any, saved: Saved) -> tuple[Any, Vector, Ve
         sum([g * value for g, value in zip(values, normalised, strict=True)])
         for values, normalised in zip(grads, saved.normalised, strict=True)
     ]
+    if saved.training and saved.whole_batch is not None:
+        grad_beta, grad_gamma = saved.whole_batch.sums(grad_beta, grad_gamma).tolist()
     grad_input = []
     for c, values in enumerate(grads):
         slope, shift, bend = saved.slope[c], grad_beta[c] / count, grad_gamma[c] / count
@@ -122,6 +131,7 @@ class BatchNorm:
     gamma, beta: (channels,), copied
     running_mean, running_var: (channels,), copied; zeros and ones if None. Training changes them in place.
     grad_gamma, grad_beta: as of the last `backward`, zeros before the first
+    whole_batch: as `batch_norm` takes it
     Raises ValueError where the shapes do not fit together or a number is out of its range.
     """
 
@@ -144,13 +154,15 @@ class BatchNorm:
         self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Vector = [0.0] * channels
         self.grad_beta: Vector = [0.0] * channels
+        self.whole_batch: Any = None
         self._saved: Saved | None = None
 
     def forward(self, x: Any, training: bool = False) -> Any:
         """x (N, C, H, W) or (N, C) -> the same shape. Remembers what `backward` needs."""
         output, self._saved = batch_norm(
-            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon
-        )
+            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon,
+            self.whole_batch,
+        )  # fmt: skip
         return output
 
     def backward(self, grad_output: Any) -> Any:

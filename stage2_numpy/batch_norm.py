@@ -46,6 +46,7 @@ class Saved:
     gamma: Array
     shape: tuple[int, ...]
     training: bool
+    whole_batch: Any = None
 
 
 @ieee
@@ -60,12 +61,14 @@ def batch_norm(
     epsilon: float = 1e-5,
     out: Array | None = None,
     scratch: Scratch | None = None,
+    whole_batch: Any = None,
 ) -> tuple[Array, Saved]:
     """x (N, C, H, W) or (N, C), all others (C,) -> output shaped like x, and what the backward pass needs.
 
     Same as torch.nn.functional.batch_norm. While training, the running arrays are changed in place:
     running = (1 - momentum) * running + momentum * the batch's.
     out: where to write the output; scratch: memory for what is saved, of this layer alone
+    whole_batch: where other processes have rows of the batch, too, the statistics are those of all rows
     Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for two dtypes.
 
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way. What rounding
@@ -81,7 +84,8 @@ def batch_norm(
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     count = x.size // x.shape[1]
     if training:
-        check_several(x.shape)
+        if whole_batch is None:
+            check_several(x.shape)
         check_apart({"x": x, **vectors}, running, np.may_share_memory)
     out = output_like("batch_norm", out, x.shape, x.dtype, x=x, **vectors)
 
@@ -94,6 +98,9 @@ def batch_norm(
     if training:
         var = _products(centred, centred, scratch) / count
         var -= np.where(np.isinf(var), 0, rest * rest)
+        if whole_batch is not None:
+            count, whole_mean, squares = whole_batch.moments(count, mean + rest, var * count)
+            rest, var = whole_mean - mean, squares / count
         running_mean[...] = (1 - momentum) * running_mean + momentum * (mean + rest)
         running_var[...] = (1 - momentum) * running_var + momentum * (var * (count / (count - 1)))
     inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)
@@ -101,7 +108,7 @@ def batch_norm(
     slope = gamma * inverse
     np.multiply(centred.reshape(x.shape), _spread(slope, x), out=out)
     out += _spread(beta - rest * slope, x)
-    return out, Saved(centred, rest, inverse, gamma.copy(), x.shape, training)
+    return out, Saved(centred, rest, inverse, gamma.copy(), x.shape, training, whole_batch)
 
 
 @ieee
@@ -127,6 +134,8 @@ def batch_norm_backward(
 
     grad_beta = _sums(lines, scratch)
     grad_gamma = inverse * (_products(lines, centred, scratch) - saved.rest * grad_beta)
+    if saved.training and saved.whole_batch is not None:
+        grad_beta, grad_gamma = saved.whole_batch.sums(grad_beta, grad_gamma)
     slope = saved.gamma * inverse
     if saved.training:
         bend = inverse * grad_gamma / count  # normalised * grad_gamma / n is bend * (centred - rest)
@@ -145,6 +154,7 @@ class BatchNorm:
     gamma, beta: (channels,), copied; a float64 array stays float64, everything else becomes float32
     running_mean, running_var: (channels,), copied; zeros and ones if None. Training changes them in place.
     grad_gamma, grad_beta: as of the last `backward`, zeros before the first, written in place
+    whole_batch: as `batch_norm` takes it
     Raises ValueError where the shapes do not fit together or a number is out of its range.
     """
 
@@ -168,6 +178,7 @@ class BatchNorm:
         self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Array = np.zeros_like(self.gamma)
         self.grad_beta: Array = np.zeros_like(self.beta)
+        self.whole_batch: Any = None
         self._saved: Saved | None = None
         self._scratch = Scratch()  # of its own, because what one layer saves must outlast the next layer's forward pass
 
@@ -175,7 +186,7 @@ class BatchNorm:
         """x (N, C, H, W) or (N, C) -> the same shape. Remembers what `backward` needs."""
         out, self._saved = batch_norm(
             x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon,
-            out, self._scratch,
+            out, self._scratch, self.whole_batch,
         )  # fmt: skip
         return out
 

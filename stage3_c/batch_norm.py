@@ -53,6 +53,7 @@ class Saved:
     mean: Array
     inverse: Array
     training: bool
+    whole_batch: Any = None
 
 
 def batch_norm(
@@ -65,12 +66,14 @@ def batch_norm(
     momentum: float = 0.1,
     epsilon: float = 1e-5,
     out: Array | None = None,
+    whole_batch: Any = None,
 ) -> tuple[Array, Saved]:
     """Normalise each channel. Same as torch.nn.functional.batch_norm. Returns (output, saved).
 
     training: by the batch's mean and (biased) variance, which are also mixed into running_mean and, unbiased, into
         running_var, in place: running = (1 - momentum) * running + momentum * batch's. Otherwise by the running ones.
     saved: for `batch_norm_backward`
+    whole_batch: where other processes have rows of the batch, too, the statistics are those of all rows
     Raises ValueError where shapes do not fit together, or a channel has a single value while training, whose variance
     would be 0; TypeError for a mix of dtypes.
     Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
@@ -85,19 +88,25 @@ def batch_norm(
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     size = x.size // (len(x) * channels)
     if training:
-        check_several(x.shape)
+        if whole_batch is None:
+            check_several(x.shape)
         check_apart({"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"], **state}, state, np.may_share_memory)
     out = output_like(function, out, x.shape, x.dtype, x=x, **vectors)
     mean, inverse = aligned_empty((channels,), np.float64), aligned_empty((channels,), np.float64)
     statistics = {name: vectors[name] if vectors[name].flags.writeable else vectors[name].copy() for name in state}
+    whole = None
+    if training and whole_batch is not None:
+        moments = np.empty((2, channels))
+        library.function("batch_norm_moments", x.dtype)(library.pool(), len(x), channels, size, x, moments)
+        whole = np.hstack(whole_batch.moments(len(x) * size, *moments))
     library.function("batch_norm", x.dtype)(
         library.pool(), len(x), channels, size, x, vectors["gamma"], vectors["beta"], *statistics.values(),
-        bool(training), momentum, epsilon, out, mean, inverse,
+        bool(training), momentum, epsilon, whole, out, mean, inverse,
     )  # fmt: skip
     for name, array in state.items():
         if training and statistics[name] is not array:  # C worked on a copy of an array that it cannot write to
             np.copyto(array, statistics[name], casting="unsafe")
-    return out, Saved(x.view(), vectors["gamma"].copy(), mean, inverse, bool(training))
+    return out, Saved(x.view(), vectors["gamma"].copy(), mean, inverse, bool(training), whole_batch)
 
 
 def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = None) -> tuple[Array, Array, Array]:
@@ -123,6 +132,7 @@ class BatchNorm:
     gamma, beta: (C,), and running_mean, running_var, zeros and ones if None. All are copied; a float64 array stays
         float64, everything else becomes float32.
     grad_gamma, grad_beta: as of the last `backward`, zeros before the first, written in place
+    whole_batch: as `batch_norm` takes it
     """
 
     def __init__(
@@ -155,13 +165,15 @@ class BatchNorm:
         self.running_var: Array = aligned_copy(arrays["running_var"], dtype)
         self.grad_gamma: Array = aligned_zeros(gamma.shape, dtype)
         self.grad_beta: Array = aligned_zeros(gamma.shape, dtype)
+        self.whole_batch: Any = None
         self._saved: Saved | None = None
 
     def forward(self, x: Array, training: bool = False, out: Array | None = None) -> Array:
         """x (N, C, H, W) or (N, C) -> the same shape. Remembers what `backward` needs."""
         out, self._saved = batch_norm(
-            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon, out
-        )
+            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon, out,
+            self.whole_batch,
+        )  # fmt: skip
         return out
 
     def backward(self, grad_output: Array, out: Array | None = None) -> Array:
@@ -180,10 +192,16 @@ class BatchNorm:
 
 
 def _backward(grad_output: Array, saved: Saved, out: Array, grad_gamma: Array, grad_beta: Array, size: int) -> None:
-    x = saved.x
+    x, whole = saved.x, None
+    if saved.training and saved.whole_batch is not None:
+        sums = np.empty((2, x.shape[1]))
+        library.function("batch_norm_sums", x.dtype)(
+            library.pool(), len(x), x.shape[1], size, grad_output, x, saved.mean, sums
+        )
+        whole = saved.whole_batch.sums(*sums)
     library.function("batch_norm_backward", x.dtype)(
         library.pool(), len(x), x.shape[1], size, grad_output, x, saved.gamma, saved.training,
-        saved.mean, saved.inverse, out, grad_gamma, grad_beta,
+        saved.mean, saved.inverse, whole, out, grad_gamma, grad_beta,
     )  # fmt: skip
 
 

@@ -75,6 +75,7 @@ ADDRESS = ctypes.c_void_p  # void *, checked by the caller
 LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
 CLASSES = ArrayArgument(np.dtype(np.int64), written=True)  # int64_t *
 DOUBLES = ArrayArgument(np.dtype(np.float64), written=True)  # double *
+DOUBLES_OR_NULL = ArrayArgument(np.dtype(np.float64), written=True, optional=True)
 NOTES = ArrayArgument(np.dtype(np.int64), written=True, optional=True)  # int64_t *, NULL where nobody listens
 EIGHT_BITS = ArrayArgument(np.dtype(np.int8))  # const int8_t *
 WHOLE_SUMS = ArrayArgument(np.dtype(np.int32), written=True)  # int32_t *
@@ -149,10 +150,15 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "average_pool2d": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
     "average_pool2d_backward": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
     "first_bad_index": (SIZE, SIZE, SIZE, LABELS),
-    "batch_norm": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, INT, REAL, REAL, OUT, DOUBLES, DOUBLES),
-    "batch_norm_backward": (
-        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, OUT_OR_NULL, OUT, OUT),
+    "batch_norm": (
+        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, INT, REAL, REAL),
+        *(DOUBLES_OR_NULL, OUT, DOUBLES, DOUBLES),
     ),
+    "batch_norm_backward": (
+        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, DOUBLES_OR_NULL, OUT_OR_NULL, OUT, OUT),
+    ),
+    "batch_norm_moments": (STATUS, POOL, SIZE, SIZE, SIZE, IN, DOUBLES),
+    "batch_norm_sums": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, DOUBLES, DOUBLES),
     "sgd": (NOTHING, SIZE, OUT, IN, OUT_OR_NULL, REAL, REAL, INT, REAL),
     "rmsprop": (NOTHING, SIZE, OUT, IN, OUT, REAL, REAL, REAL, REAL),
     "adam": (NOTHING, SIZE, OUT, IN, OUT, OUT, REAL, REAL, REAL, REAL, REAL, REAL),

@@ -136,7 +136,9 @@ class Network(NetworkBase):
         return plan.output[: len(x)]
 
     def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
-        return STEP_LADDER["one_call"](self, x, y, optimizer, dropout_masks)
+        # Where other processes have rows of the batch, too, Python has to ask them between the layers.
+        is_whole = all(layer.whole_batch is None for layer in self._normalising)
+        return STEP_LADDER["one_call" if is_whole else "op_by_op"](self, x, y, optimizer, dropout_masks)
 
     def plan_for(self, rows: int, training: bool) -> Plan:
         """A plan for so many samples: the last one if it is large enough. It points to the network's arrays of now."""

@@ -63,6 +63,7 @@ class Saved:
     gamma: Array
     statistics: Array
     training: bool
+    whole_batch: Any = None
 
 
 def batch_norm(
@@ -75,12 +76,14 @@ def batch_norm(
     momentum: float = 0.1,
     epsilon: float = 1e-5,
     out: Array | None = None,
+    whole_batch: Any = None,
 ) -> tuple[Array, Saved]:
     """x (N, C, H, W) or (N, C), all others (C,) -> output shaped like x, and what the backward pass needs.
 
     Same as torch.nn.functional.batch_norm. While training, the running arrays, which then must be device arrays, are
     changed in place: running = (1 - momentum) * running + momentum * the batch's.
     out: the device array to write to
+    whole_batch: where other processes have rows of the batch, too, the statistics are those of all rows
     Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for a mix of
     dtypes.
     Squares too large for the dtype make the variance inf and the output beta; see docs/numerics.md for larger numbers.
@@ -92,13 +95,14 @@ def batch_norm(
     vectors = checked_channels(as_vector, x, {"gamma": gamma, "beta": beta, **running})
     momentum, epsilon = normalisation_numbers(momentum, epsilon)
     if training:
-        check_several(x.shape)
+        if whole_batch is None:
+            check_several(x.shape)
         check_apart({"x": x, **vectors}, running, overlap)
     out = output_like("batch_norm", out, x.shape, x.dtype, x=x, **vectors)
     statistics = empty((3, x.shape[1]), x.dtype)
-    forward = Forward(lines(x), tuple(vectors.values()), momentum, epsilon, statistics)
+    forward = Forward(lines(x), tuple(vectors.values()), momentum, epsilon, statistics, whole_batch)
     launch_forward(forward, lines(out), bool(training), tracking=True)
-    return out, Saved(x, copy(vectors["gamma"]), statistics, bool(training))
+    return out, Saved(x, copy(vectors["gamma"]), statistics, bool(training), whole_batch)
 
 
 def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = None) -> tuple[Array, Array, Array]:
@@ -122,6 +126,7 @@ class BatchNorm:
     gamma, beta: (channels,), copied to the device; a float64 array stays float64, everything else becomes float32
     running_mean, running_var: (channels,), copied; zeros and ones if None. Training changes them in place.
     grad_gamma, grad_beta: as of the last `backward`, zeros before the first, written in place
+    whole_batch: as `batch_norm` takes it
     Raises ValueError where the shapes do not fit together or a number is out of its range.
     """
 
@@ -147,13 +152,15 @@ class BatchNorm:
         self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Array = zeros(channels, dtype)
         self.grad_beta: Array = zeros(channels, dtype)
+        self.whole_batch: Any = None
         self._saved: Saved | None = None
 
     def forward(self, x: Array, training: bool = False, out: Array | None = None) -> Array:
         """x (N, C, H, W) or (N, C) -> the same shape. Remembers what `backward` needs."""
         out, self._saved = batch_norm(
-            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon, out
-        )
+            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon, out,
+            self.whole_batch,
+        )  # fmt: skip
         return out
 
     def backward(self, grad_output: Array, out: Array | None = None) -> Array:
@@ -178,6 +185,7 @@ class Forward:
 
     vectors: gamma, beta, running_mean, running_var, (C,) each
     statistics: (3, C), written by the way forward and read by the way back
+    whole_batch: as `batch_norm` takes it
     """
 
     x: Array
@@ -185,6 +193,7 @@ class Forward:
     momentum: float
     epsilon: float
     statistics: Array
+    whole_batch: Any = None
 
 
 def launch_forward(
@@ -207,6 +216,8 @@ def launch_forward(
     if training:
         grid, block = _over_channels(parts)
         kernels.statistics[grid, block, stream](x, parts)
+        if forward.whole_batch is not None:
+            _whole_statistics(x, parts, forward.whole_batch)
     kernels.normalise[(*_over_planes(x), stream)](
         x, parts, *forward.vectors, number(forward.momentum), number(forward.epsilon), int(training), int(tracking),
         x if added is None else added, int(added is not None), activation, forward.statistics, output,
@@ -236,10 +247,34 @@ def launch_backward(
         parts = empty(part_shape(x.shape, 2), x.dtype)
     grid, block = _over_channels(parts)
     kernels.sums[grid, block, stream](grad_output, output, activation, x, forward.statistics, parts)
+    if training and forward.whole_batch is not None:
+        own = parts.copy_to_host().sum(axis=0, dtype=np.float64)
+        _send_as_first(parts, forward.whole_batch.sums(*own))
     kernels.backward[(*_over_planes(x), stream)](
         grad_output, output, activation, x, forward.statistics, forward.vectors[0], parts, int(training), *grads,
         grad_input if grad_added is None else grad_added, int(grad_added is not None), grad_input,
     )  # fmt: skip
+
+
+def _whole_statistics(x: Array, parts: Array, whole_batch: Any) -> None:
+    """Put the statistics of all ranks' rows in the place of this rank's: the kernels then know only of those."""
+    shift = x[0, :, 0].copy_to_host().astype(np.float64)  # the kernels' means are those of x - shift
+    count = np.zeros(1)
+    mean, squares = np.zeros((2, len(shift)))
+    for more, other_mean, other_squares in parts.copy_to_host().astype(np.float64):
+        if more[0]:
+            apart, share = other_mean - mean, more / (count + more)
+            mean, squares = mean + apart * share, squares + other_squares + apart * apart * count * share
+            count = count + more
+    total, mean, squares = whole_batch.moments(count[0], mean + shift, squares)
+    _send_as_first(parts, np.array([np.full(len(shift), total), mean - shift, squares]))
+
+
+def _send_as_first(parts: Array, numbers: np.ndarray) -> None:
+    """Make these numbers the first part, and the others 0."""
+    host = np.zeros(parts.shape, parts.dtype)
+    host[0] = numbers
+    parts.copy_to_device(host)
 
 
 def lines(array: Array) -> Array:
@@ -270,7 +305,7 @@ def _backward(grad_output: Any, saved: Saved, out: Array | None, grad_gamma: Arr
     check_dtypes(function, grad_output=grad_output, x=x)
     apart = {"x": x, "grad_gamma": grad_gamma, "grad_beta": grad_beta}
     out = output_like(function, out, x.shape, x.dtype, grad_output=grad_output, **apart)
-    forward = Forward(lines(x), (saved.gamma,), 0.0, 0.0, saved.statistics)
+    forward = Forward(lines(x), (saved.gamma,), 0.0, 0.0, saved.statistics, saved.whole_batch)
     launch_backward(forward, lines(grad_output), (grad_gamma, grad_beta), lines(out), saved.training)
     return out
 

@@ -209,6 +209,8 @@ class Network(NetworkBase):
         self._precision = precisions.checked("precision", chosen, self.dtype)
 
     def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
+        if any(part.whole_batch is not None for part in self._normalising):  # other processes are asked between layers
+            return STEP_LADDER["op_by_op"](self, x, y, optimizer, dropout_masks)
         rows = x.shape[0] if getattr(x, "shape", ()) else 0  # of whatever it is: the rung checks it
         return choice.rung_in_use(optimizer, rows)(self, x, y, optimizer, dropout_masks)
 
@@ -275,8 +277,9 @@ class Network(NetworkBase):
         """
         self.plans.settle()
         self._check_as_built()
-        for shape in self._normalised if training else ():
-            check_several((rows, *shape))
+        for part, shape in zip(self._normalising, self._normalised if training else (), strict=False):
+            if part.whole_batch is None:
+                check_several((rows, *shape))
         arrays = self._kept_arrays()
         if list(map(id, arrays)) != list(map(id, self._checked)):  # kept, so that an id stays its own
             names = [parameter.name.rpartition(":")[0] for parameter in self.architecture.parameters()]

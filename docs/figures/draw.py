@@ -35,6 +35,7 @@ import phase7_kernels
 import phase7_week21
 import phase7_week22
 import phase7_windows
+import ranks
 import training_networks
 from matplotlib.figure import Figure
 from style import save
@@ -62,6 +63,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **phase7_week22.FIGURES,
     **phase7_feeding.FIGURES,
     **phase7_kernels.FIGURES,
+    **ranks.FIGURES,
     **training_networks.FIGURES,
 }
 """File name without its ending -> the function that draws it."""

@@ -9,6 +9,7 @@ serve                      trained networks as a service
 check                      agreement of the stages, gradients, compiled kernels
 check_eight_bits           its option --int8: what a network loses in eight bits
 bench, bench_compare       measure; compare two results
+bench_ranks                how training scales over several processes
 profile                    where the time of a training step goes
 charts                     draw a results file again
 doctor                     this machine

@@ -11,6 +11,7 @@ import typer
 
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
+from groundup.commands.bench_ranks import bench_ranks
 from groundup.compiling import precompile
 from shared.bench.on_gpu import gpu_record
 from shared.bench.on_gpu.gpu_record import recorded
@@ -68,6 +69,10 @@ def bench(
     emulated: Annotated[
         bool, typer.Option("--emulated", help="Also draw the emulator's times, marked as emulated.")
     ] = False,
+    ranks: Annotated[
+        bool,
+        typer.Option("--ranks", help="Measure only how stage 3's training scales over ranks; needs the extra mpi."),
+    ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with MNIST's IDX files, for training on it.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and charts.")] = Path("runs/bench"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
@@ -89,9 +94,13 @@ def bench(
       groundup bench --stages 3 --only ladders --sizes 128,2048
       groundup bench --model lenet5 --threads 1    its convolutions, steps, inference, training, memory
       groundup bench --quick --predict             guess first
+      groundup bench --ranks                       several processes, and a model of up to 1,024
       groundup bench compare OLD.json NEW.json     two results beside each other
     """
     if context.invoked_subcommand is not None:
+        return
+    if ranks:
+        bench_ranks(out, quick, as_json_)
         return
     plan, unavailable = plan_for(stages, only, threads, sizes, quick, passes, data_dir, model)
     results_folder(out)

@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
+from groundup import ranks as processes
 from groundup import train as training
 from groundup.commands import train_options as options
 from groundup.course.learners_stage import announcement, place_in, prepare, put_in_place
 from shared import contract
+from shared.communicator import Communicator
 from shared.data.datasets import Dataset, place_of
 from shared.machine.environment import environment
 from shared.machine.results import as_json
@@ -72,6 +74,9 @@ def train(
         bool, typer.Option("--live", help="Watch loss, accuracy and every layer's gradients while it trains.")
     ] = False,
     mine: options.Mine = None,
+    ranks: options.Ranks = None,
+    accumulate: options.Accumulate = None,
+    local_statistics: options.LocalStatistics = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
     """Train one stage, with checkpoints and metrics.
@@ -88,6 +93,7 @@ def train(
       groundup train numpy --dataset photos --resize 32
       groundup train c --model lenet5
       groundup train numpy --mine
+      groundup train c --model lenet5 --batch-size 256 --ranks 2
     """
     if live and (quiet or json):
         raise ValueError(f"--live and {'--json' if json else '--quiet'} exclude each other: choose one of them")
@@ -100,16 +106,43 @@ def train(
     if data_dir is not None:
         flags["data_dir"] = str(data_dir)
     folder = resume or run_dir or Path("runs") / name
-    settings = training.resumed_settings(folder, flags) if resume is not None else training.new_settings(name, flags)
-    asked = training.Training.of(settings, folder, resume is not None, overwrite)
+    if (ranks or 1) > 1 and not processes.started():
+        resumed = f"groundup train {name} --resume {shlex.quote(str(folder))} --ranks {ranks}"
+        raise typer.Exit(processes.launch(ranks or 1, context.obj, folder, resumed))
+    others = processes.connected(ranks)
+    with processes.quiet_but_first(others):
+        _train(stage, flags, folder, resume is not None, overwrite, quiet or json, live, json, others)
+
+
+def _train(
+    stage: str,
+    flags: dict[str, Any],
+    folder: Path,
+    resume: bool,
+    overwrite: bool,
+    silent: bool,
+    live: bool,
+    json: bool,
+    ranks: Communicator,
+) -> None:
+    """Train, as one of these ranks, and print how it goes and how it ended."""
+    name = contract.stage_name(stage)
+    settings = ranks.from_first(
+        lambda: training.resumed_settings(folder, flags) if resume else training.new_settings(name, flags)
+    )
+    asked = training.Training.of(settings, folder, resume, overwrite)
     learner, assembled = put_in_place(stage) if settings["mine"] else ([], None)
     try:
         chosen = contract.load_stage(stage)
         if learner:
-            say(announcement(learner, prepare(chosen, learner)), err=True)
-        result = training.run(chosen, asked, partial(_lines, chosen, settings, quiet or json), live)
+            told = announcement(learner, prepare(chosen, learner))
+            if ranks.rank == 0:
+                say(told, err=True)
+        silent = silent or ranks.rank > 0
+        result = training.run(chosen, asked, partial(_lines, chosen, settings, silent), live and not ranks.rank, ranks)
     except KeyboardInterrupt as interrupt:
-        say(_how_to_resume(interrupt, name, folder), err=True)
+        if ranks.rank == 0:
+            say(_how_to_resume(interrupt, name, folder), err=True)
         raise typer.Exit(2) from None
     except Exception as error:  # an error in the learner's own code is shown with its place and without our traceback
         place = place_in(assembled, error) if assembled else ""
@@ -118,7 +151,7 @@ def train(
         sentence = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
         say(f"error: {type(error).__name__}: {sentence}, at {place}, in your own file", err=True)
         raise typer.Exit(1) from None
-    summary = _summary(chosen.name, settings, folder, result)
+    summary = _summary(chosen.name, settings, folder, result, ranks.size)
     summary["mine"] = [task.id for task in learner]
     say(as_json(summary).rstrip() if json else _last_line(summary, result, settings))
 
@@ -160,7 +193,9 @@ def _print_epoch(record: EpochRecord) -> None:
     )
 
 
-def _summary(stage: str, settings: Mapping[str, Any], folder: Path, result: TrainingResult) -> dict[str, Any]:
+def _summary(
+    stage: str, settings: Mapping[str, Any], folder: Path, result: TrainingResult, ranks: int
+) -> dict[str, Any]:
     last, best = result.epochs[-1], result.epochs[result.best_epoch - 1]
     return {
         "stage": stage,
@@ -174,6 +209,8 @@ def _summary(stage: str, settings: Mapping[str, Any], folder: Path, result: Trai
         "best_epoch_test_accuracy": best.test_accuracy,
         "stopped_early": result.stopped_early,
         "steps": result.steps,
+        "ranks": ranks,
+        "communication": result.communication,
         "epochs": [dataclasses.asdict(record) for record in result.epochs],
     }
 
@@ -192,6 +229,8 @@ def _last_line(summary: Mapping[str, Any], result: TrainingResult, settings: Map
         state = f"stopped early after {plural(done, 'epoch')}"
     else:
         state = f"{plural(done, 'epoch')} done"
+    if result.communication is not None:
+        state += f" on {summary['ranks']} ranks, {result.communication:.0%} of the steps' time in communication"
     return (
         f"{state}. Test accuracy {summary['test_accuracy']:.2%}; best by {result.monitor} is epoch "
         f"{result.best_epoch} with {summary['best_epoch_test_accuracy']:.2%}. Saved in {summary['run_dir']}"

@@ -113,3 +113,23 @@ CheckpointEvery = Annotated[
 Mine = Annotated[
     bool | None, typer.Option("--mine", help="Use all functions that you wrote in the course and that pass.")
 ]
+Ranks = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Train on so many processes, which share each batch; needs the extra mpi. "
+        "mpiexec -n 4 groundup train … is the same, also over several machines.",
+        show_default="1",
+    ),
+]
+Accumulate = Annotated[
+    int | None,
+    typer.Option(
+        help="Compute each batch in so many parts, one after the other, for batches larger than memory.",
+        show_default="1",
+    ),
+]
+LocalStatistics = Annotated[
+    bool | None,
+    typer.Option("--local-statistics", help="Batch normalisation of each rank by its own rows, without waiting."),
+]

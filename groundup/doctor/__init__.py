@@ -2,7 +2,7 @@
 
     facts.py        everything that is known about a machine, as plain values
     survey.py       collects the facts of this machine; it asks shared/machine, and tries what must work
-    trial.py        launches one kernel on the emulator or the GPU, in a process of its own
+    trial.py        launches one kernel on the emulator or the GPU, or counts two ranks, in a process of its own
     system.py       judges Python, packages, compiler, stages and data
     cuda.py         judges GPU and driver
     libraries.py    judges whether the CUDA libraries fit the driver, the GPU and each other

@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of trying a kernel in a process of its own. said: the device's name or, where it failed, the error."""
+    """The result of trying something in a process of its own. said: what it ran on, or the error where it failed."""
 
     works: bool
     said: str
@@ -155,6 +155,11 @@ class Facts:
     """The environment variables that name a file or folder which is not there."""
     gpu_trial: Trial | None = None
     """One small kernel on the GPU; None where it was not tried."""
+
+    mpiexec: str = ""
+    """The mpiexec that starts ranks; "" where there is none."""
+    ranks_trial: Trial | None = None
+    """Two ranks that count each other. said: the MPI that mpi4py uses. None where mpi4py is not installed."""
 
 
 def version(text: str | None) -> tuple[int, ...]:

@@ -11,11 +11,12 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from groundup import own_packages
+from groundup import own_packages, ranks
 from groundup.doctor.facts import DEPENDENCIES, OLDEST_PYTHON, DataFound, Facts, StageFound, Trial
 from shared.machine import caches, gpu, hardware, software
 from shared.machine.processes import ROOT, finding_our_packages, python, run
@@ -66,6 +67,8 @@ def gather() -> Facts:
         toolkits=gpu.toolkits(os.environ),
         absent=tuple(name for name in FILE_VARIABLES if os.environ.get(name) and not Path(os.environ[name]).exists()),
         gpu_trial=trial("gpu") if driver.gpus and "numba-cuda" in installed else None,
+        mpiexec=ranks.mpiexec() or "",
+        ranks_trial=_two_ranks() if software.has_module("mpi4py") else None,
     )
 
 
@@ -105,15 +108,22 @@ def _machine() -> str:
     return ", ".join([cpu, usable, platform.machine(), software.operating_system()])
 
 
-def trial(backend: str) -> Trial:
-    """Run trial.py, which tries a kernel on the "emulator" or the "gpu", in a process of its own: a driver that hangs
-    or crashes takes only that process with it."""
-    command = python("-m", "groundup.doctor.trial", backend)
+def _two_ranks() -> Trial:
+    """Start two ranks, of which the first says how many there are: mpiexec of another MPI than mpi4py's starts two that
+    are alone."""
+    program = ranks.mpiexec()
+    return trial("ranks", [program, "-n", "2"]) if program else Trial(False, "there is no mpiexec")
+
+
+def trial(what: str, by: Sequence[str] = ()) -> Trial:
+    """Run trial.py, which tries a kernel on the "emulator" or the "gpu", or the "ranks", in a process of its own: a
+    driver that hangs or crashes takes only that process with it. by: the program that starts it, with its arguments"""
+    command = [*by, *python("-m", "groundup.doctor.trial", what)]
     done = run(command, TRIAL_SECONDS, variables=finding_our_packages(os.environ))
     if done.code is None:
         return Trial(False, done.failure)
     try:
-        answer = json.loads(done.output.splitlines()[-1])
+        answer, _ = json.JSONDecoder().raw_decode(done.output.splitlines()[-1])  # of two ranks, both may be in a line
         return Trial(bool(answer["works"]), str(answer["said"]))
     except (IndexError, KeyError, TypeError, ValueError):  # it died before it could answer
         return Trial(False, f"exit code {done.code}: {done.last_error or 'no message'}")

@@ -19,6 +19,7 @@ from groundup.doctor.facts import (
     dotted,
     version,
 )
+from groundup.ranks import HERE, SIZE, THREADS, number
 from shared.machine.software import THREAD_VARIABLES
 
 MAIN_JOB_STAGES = ("stage1_pure_python", "stage2_numpy")
@@ -39,6 +40,7 @@ def findings(facts: Facts) -> list[Finding]:
         emulator(facts),
         cache(facts),
         *data(facts),
+        *several_ranks(facts),
     ]
 
 
@@ -118,6 +120,29 @@ def dependencies(facts: Facts) -> list[Finding]:
     # One command for all of them; a new environment comes with all of them in any case.
     fix = remedies.environment(facts) if facts.externally_managed else remedies.pip(facts, *wanting)
     return [_dependency(name, oldest, facts.installed.get(name), fix) for name, oldest in DEPENDENCIES.items()]
+
+
+def several_ranks(facts: Facts) -> list[Finding]:
+    """Do ranks find each other, and is there a core for each? Nothing is said where mpi4py is not installed."""
+    trial, about = facts.ranks_trial, "ranks"
+    if trial is None:
+        return []
+    if not trial.works:
+        text = f"do not work: {trial.said}{f', {facts.mpiexec}' if facts.mpiexec else ''}"
+        wheel = "impi-rt" if facts.system == "win32" else "mpich"
+        return [Finding(about, "note", text, remedies.pip(facts, "mpi4py", wheel, options="--force-reinstall"))]
+    here = number(HERE, number(SIZE, 1, facts.variables), facts.variables)
+    if here > facts.cores:
+        text = f"{here} share {facts.cores} cores: they wait for each other, so fewer are faster"
+        return [Finding(about, "note", text)]
+    chosen = {name: int(v) for name in THREADS if (v := facts.variables.get(name, "")).isdecimal() and int(v) > 0}
+    most = max(chosen, key=lambda name: chosen[name], default=None)
+    text = f"{trial.said}, {facts.mpiexec}; as many as there are cores, {facts.cores}"
+    if most is not None and chosen[most] > 1:
+        fit = max(1, facts.cores // chosen[most])
+        text += f"; {most}={chosen[most]}: with so many threads each, more than {fit} wait for each other"
+        return [Finding(about, "note", text, remedies.unset(facts, *chosen))]
+    return [Finding(about, "ok", f"{text}; without a number of threads set, each takes its share of them")]
 
 
 def _dependency(name: str, oldest: str, found: str | None, fix: str) -> Finding:

@@ -2,6 +2,7 @@
 
     python -m groundup.doctor.trial emulator
     python -m groundup.doctor.trial gpu
+    mpiexec -n 2 python -m groundup.doctor.trial ranks      without a kernel: whether the two find each other
 
 The last line on standard output is JSON: {"works": true, "said": "…"}. On a GPU this is where a driver refuses what a
 newer toolkit compiled, which nothing but a launch brings to light.
@@ -13,6 +14,8 @@ import importlib
 import json
 import sys
 from typing import Any
+
+ALONE = "mpi4py's MPI is another one than mpiexec's: each of two ranks is alone"
 
 cuda: Any = None
 """What the kernel below means by cuda: the emulator's or numba-cuda's, put here before it is compiled."""
@@ -28,9 +31,17 @@ def double(x: Any) -> None:
 def attempt(backend: str) -> str:
     """Launch the kernel on "emulator" or "gpu" and compare what it computed. Returns the device's name.
 
-    Raises RuntimeError where the numbers are wrong, and whatever numba-cuda raises.
+    backend: "ranks" instead counts them. Returns the MPI's name.
+    Raises RuntimeError where the numbers are wrong, and whatever numba-cuda or mpi4py raises.
     """
     global cuda
+    if backend == "ranks":
+        mpi = importlib.import_module("mpi4py.MPI")
+        name, version = mpi.get_vendor()
+        name += f" {'.'.join(map(str, version))}"
+        if mpi.COMM_WORLD.allreduce(1) != 2:
+            raise RuntimeError(f"{ALONE} ({name})")
+        return name
     if backend == "gpu":
         cuda = importlib.import_module("numba.cuda")
     else:
@@ -54,7 +65,9 @@ def main() -> None:
         answer = {"works": True, "said": attempt(sys.argv[1])}
     except Exception as error:  # every kind of failure is an answer
         answer = {"works": False, "said": " ".join(f"{type(error).__name__}: {error}".split())}
-    print(json.dumps(answer))
+    mpi: Any = sys.modules.get("mpi4py.MPI")
+    if mpi is None or mpi.COMM_WORLD.Get_rank() == 0:
+        print(json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -12,4 +12,5 @@ synthetic      XOR, two clouds, circles, spirals
 normalisation  mean 0 and deviation 1 for all numbers of a data set
 augmentation   training images shifted and rotated a little, as a counter decides
 batches        mini-batches in an order that a seed decides
+mapped         a set that several processes of a machine train on, once in its memory
 """

@@ -3,6 +3,7 @@
 loop           the training loop
 settings       its settings: TrainingSettings, Saving, Hooks
 epochs         the steps of an epoch
+shared_step    a step by a batch in several parts: one after the other, or on several ranks
 schedules      the learning rate over the epochs
 early_stopping       the best epoch so far, and how many came after it
 metrics        evaluation of a network, and the record of each epoch

@@ -10,9 +10,11 @@ import math
 import time
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from shared.communicator import ALONE, Communicator
 from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident
 from shared.data.accepted_data import Split, square
 from shared.data.batches import BatchFeeder, batch_order
@@ -21,12 +23,15 @@ from shared.plain_arrays import check_held
 from shared.training import schedules
 from shared.training.runs import Position
 from shared.training.settings import TrainingSettings
+from shared.training.shared_step import SharedStep
 
 
 class EpochRunner:
     """Takes the steps of an epoch, one by one, or several at once on a network that can keep the data on its device.
 
     base_rate: the optimizer's learning rate when the runner was made, the highest one of the schedule
+    shared: takes the steps where a batch is cut into parts or shared between ranks; None where it is not
+    seconds, communication: time of the steps since the runner was made, and how much of it went to the other ranks
     settled: whether the network is in the state after the step that was reported last; only then can it be saved
     Raises ValueError if the settings ask for augmentation and the samples are no images.
     """
@@ -39,6 +44,7 @@ class EpochRunner:
         data: Split,
         settings: TrainingSettings,
         checkpoint_every: int | None = None,
+        ranks: Communicator = ALONE,
     ) -> None:
         self.stage, self.network, self.optimizer = stage, network, optimizer
         self.data, self.settings = data, settings
@@ -50,11 +56,16 @@ class EpochRunner:
             self._image_shape = _image_shape(network, data)
             narrower = min(np.dtype(network.dtype), data.x.dtype, key=lambda dtype: dtype.itemsize)
             check_held("augmentation: background", np.array(settings.augmentation.background, np.float64), narrower)
+        self.ranks = ranks
+        self.seconds = self.communication = 0.0
+        self.shared: SharedStep | None = None
+        if ranks.size > 1 or settings.accumulate > 1:
+            self.shared = SharedStep(stage, network, optimizer, ranks, settings.accumulate, settings.local_statistics)
         self.settled = True
         self.checkpoint_every = checkpoint_every
         self._feeder = BatchFeeder(stage, network, data, settings.batch_size)
         self._resident: ResidentRun | None = None
-        if can_be_resident(network):
+        if self.shared is None and can_be_resident(network):
             self._resident = network.resident(
                 data.x, data.y, optimizer, settings.batch_size, settings.seed, settings.augmentation
             )
@@ -80,12 +91,15 @@ class EpochRunner:
         if self._resident is not None:
             self._resident.begin_epoch(order)
         while position.step < self.steps_per_epoch:
-            started = time.perf_counter()
+            started, before = time.perf_counter(), self.ranks.seconds
             if self._resident is None:
                 losses = [self._one_step(order, position)]
             else:
                 losses = self._several_steps(self._resident, position)
-            position.seconds += time.perf_counter() - started
+            spent = time.perf_counter() - started
+            position.seconds += spent
+            self.seconds += spent
+            self.communication += self.ranks.seconds - before
             for i, loss in enumerate(losses, start=1):
                 if not math.isfinite(loss):
                     raise ValueError(diverged(loss, "at", position.epoch + 1, position.step + 1))
@@ -102,11 +116,19 @@ class EpochRunner:
         step, dtype = self.steps_done(position), self.network.dtype
         indices = order[position.step * size : (position.step + 1) * size]
         self.optimizer.learning_rate = self.learning_rate(step)
-        change = partial(self._augmented, indices, position.epoch) if self.settings.augmentation is not None else None
-        x, y = self._feeder.batch(indices, change)
-        masks = step_masks(len(indices), self._dropouts, seed, step, dtype)
-        own_masks = None if masks is None else [self.stage.arrays.asarray(mask, dtype) for mask in masks]
-        return float(self.network.train_step(x, y, self.optimizer, dropout_masks=own_masks))
+
+        def batch(rows: range) -> tuple[Any, Any, list[Any] | None]:
+            """x, y and the masks of these rows of the batch."""
+            own = indices[rows.start : rows.stop]
+            change = partial(self._augmented, own, position.epoch) if self.settings.augmentation is not None else None
+            x, y = self._feeder.batch(own, change)
+            masks = step_masks(len(own), self._dropouts, seed, step, dtype, rows.start)
+            return x, y, None if masks is None else [self.stage.arrays.asarray(mask, dtype) for mask in masks]
+
+        if self.shared is not None:
+            return self.shared.take(len(indices), batch)
+        x, y, masks = batch(range(len(indices)))
+        return float(self.network.train_step(x, y, self.optimizer, dropout_masks=masks))
 
     def _augmented(self, indices: np.ndarray, epoch: int, rows: np.ndarray) -> np.ndarray:
         """The rows of these training samples as the network sees them in this epoch, (batch, features)."""

@@ -94,7 +94,7 @@ class Recorder:
             state=RUNNING,
             gpus=tuple(self._gpus.names),
             no_gpus=self._gpus.reason,
-            sessions=(*before, Session.begin(done))[-MOST_SESSIONS:],
+            sessions=(*before, Session.begin(done, runner.ranks.size))[-MOST_SESSIONS:],
         )
         self._facts.write(self._path)
         self._file = StepFile(run.folder / STEPS, done)
@@ -102,7 +102,7 @@ class Recorder:
         self._epochs_seconds, self._epochs_counted = 0.0, 0
         now = time.perf_counter()
         self._zero = now - (self._file.last.seconds if self._file.last else 0.0)
-        self._before = (now, cpu_seconds(), self._training_seconds(), self._images())
+        self._before = (now, cpu_seconds(), self._training_seconds(), self._images(), 0.0)
         self._next = self._next_gpu = -math.inf
         self._cost = 0.0
         self._gpu: tuple[tuple[float, float], ...] = ()
@@ -125,11 +125,12 @@ class Recorder:
 
     def _write(self) -> None:
         now = time.perf_counter()
-        since, cpu, trained, images = self._before
+        since, cpu, trained, images, waited = self._before
         if now >= self._next_gpu and (use := self._gpus.use()) is not None:
             self._gpu = tuple((busy, held) for busy, held in use)
             self._next_gpu = now + GPU_SECONDS
-        self._before = (now, cpu_seconds(), self._training_seconds(), self._images())
+        waited_now = self._runner.communication
+        self._before = (now, cpu_seconds(), self._training_seconds(), self._images(), waited_now)
         spent = self._before[2] - trained
         done = self._runner.steps_done(self._position)
         self._file.add(
@@ -145,6 +146,7 @@ class Recorder:
                 gradients=self._norms(self._gradients()),
                 memory=memory(),
                 cores=(self._before[1] - cpu) / (now - since) if now > since else None,
+                communication=(waited_now - waited) / spent if spent > 0 and self._runner.ranks.size > 1 else None,
                 gpu=self._gpu,
             )
         )

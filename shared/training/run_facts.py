@@ -41,6 +41,7 @@ class Session:
     command: its command line, program first; folder: where it was started
     began, ended: seconds since 1970; ended is None while it runs, and for ever if it was killed
     first_step: steps that the run had finished before
+    ranks: how many processes trained together; this is rank 0, which wrote the run
     pid, mark: number and mark of the process, see shared/machine/own_process.py
     """
 
@@ -51,12 +52,13 @@ class Session:
     pid: int
     mark: str
     ended: float | None = None
+    ranks: int = 1
 
     @classmethod
-    def begin(cls, first_step: int) -> Session:
+    def begin(cls, first_step: int, ranks: int = 1) -> Session:
         """The session of this process, from now on."""
         pid = os.getpid()
-        return cls(tuple(sys.orig_argv), os.getcwd(), time.time(), first_step, pid, mark_of(pid))
+        return cls(tuple(sys.orig_argv), os.getcwd(), time.time(), first_step, pid, mark_of(pid), ranks=ranks)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ def _facts(saved: Mapping[str, Any]) -> RunFacts:
 
 def _read(kind: type[Any], saved: Mapping[str, Any]) -> Any:
     """The dataclass whose fields have these values of JSON, each of the type that is written beside the field."""
-    return kind(**{each.name: READERS[str(each.type)](saved[each.name]) for each in fields(kind)})
+    known = [each for each in fields(kind) if each.name != "ranks" or "ranks" in saved]  # earlier files have none
+    return kind(**{each.name: READERS[str(each.type)](saved[each.name]) for each in known})
 
 
 def _text(value: object) -> str:

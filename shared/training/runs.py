@@ -134,6 +134,9 @@ def remembered_settings(settings: TrainingSettings, data: Split) -> dict[str, An
         "step_epochs": settings.schedule.step_epochs,
         "gamma": settings.schedule.gamma,
         "epochs": settings.epochs,
+        # As runs before there were ranks have it, which can go on:
+        **({"accumulate": settings.accumulate} if settings.accumulate > 1 else {}),
+        **({"local_statistics": True} if settings.local_statistics else {}),
     }
 
 

@@ -27,6 +27,8 @@ class TrainingSettings:
     patience: stop after so many epochs in which the monitor did not improve; needs a validation split
     monitor: the measurement that decides which epoch is the best, one of MONITORS; None: validation_loss with a
         validation split, train_loss without one
+    accumulate: into how many parts a batch is cut, one after the other in memory, before the optimizer takes its step
+    local_statistics: of several ranks, whether each one normalises by its own rows of a batch, and not by all of them
 
     Raises ValueError for a value out of its range.
     """
@@ -39,9 +41,11 @@ class TrainingSettings:
     patience: int | None = None
     monitor: str | None = None
     augmentation: Augmentation | None = None
+    accumulate: int = 1
+    local_statistics: bool = False
 
     def __post_init__(self) -> None:
-        _make_whole(self, epochs=1, batch_size=1, patience=1, seed=0)
+        _make_whole(self, epochs=1, batch_size=1, patience=1, seed=0, accumulate=1)
         self.schedule.check_warmup(self.epochs)
         if not 0.0 <= self.validation < 1.0:
             raise ValueError(f"validation: expected a fraction of at least 0 and below 1, got {self.validation}")

@@ -52,6 +52,7 @@ class StepRecord:
     gradients: ‖dL/dW‖ of each layer in the last step. A network whose steps keep no gradients, stage 4's of dense
         layers, is asked for those of the first batch of the training data instead
     memory: bytes of main memory that the process holds; cores: processor time divided by time, 2.0 for two busy cores
+    communication: of several ranks, the share of the steps' time in which rank 0 sent or waited for others
     gpu: [busy, bytes] of each GPU of the machine, as NVML tells them, of all programs together; empty if not known
     """
 
@@ -66,6 +67,7 @@ class StepRecord:
     gradients: tuple[float | None, ...] = ()
     memory: int | None = None
     cores: float | None = None
+    communication: float | None = None
     gpu: tuple[tuple[float, float], ...] = ()
 
     def line(self) -> str:
@@ -111,7 +113,7 @@ def merged(one: StepRecord, other: StepRecord) -> StepRecord:
         return b if a is None else a if b is None else a + (b - a) * (other.steps / steps)
 
     memory = max((m for m in (one.memory, other.memory) if m is not None), default=None)
-    means: dict[str, Any] = {name: mean(name) for name in ("loss", "images_per_second", "cores")}
+    means: dict[str, Any] = {name: mean(name) for name in ("loss", "images_per_second", "cores", "communication")}
     return replace(other, steps=steps, memory=memory, **means)
 
 

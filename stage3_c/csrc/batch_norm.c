@@ -70,6 +70,8 @@ typedef struct {
     double *mean, *inverse; /* (channels,): mean, and 1 / sqrt(variance + epsilon) */
     const real *grad_y;
     real *grad_x, *grad_gamma, *grad_beta;
+    double *whole; /* forward: what other processes know of the batch, too: count, then mean and squares, (channels,) each;
+                      backward: sums and products, (channels,) each. NULL: the batch is all there is */
 } job;
 
 static int share_out(pool *threads, pool_task task, job *all) {
@@ -112,7 +114,9 @@ static void forward_channels(void *argument, size_t part, size_t parts, void *wo
     for (size_t c = all->channels * part / parts; c < all->channels * (part + 1) / parts; c++) {
         double mean, variance;
         if (all->training) {
-            const moments found = channel_moments(all, c);
+            const double *whole = all->whole;
+            const moments found = whole == NULL ? channel_moments(all, c)
+                                                : (moments){whole[0], whole[1 + c], whole[1 + all->channels + c]};
             mean = found.mean;
             variance = found.squares / found.count;
             const double keep = 1 - all->momentum, unbiased = found.squares / (found.count - 1);
@@ -132,12 +136,27 @@ static void forward_channels(void *argument, size_t part, size_t parts, void *wo
     }
 }
 
+static void moments_of_channels(void *argument, size_t part, size_t parts, void *workspace) {
+    (void)workspace;
+    const job *all = argument;
+    for (size_t c = all->channels * part / parts; c < all->channels * (part + 1) / parts; c++) {
+        const moments found = channel_moments(all, c);
+        all->whole[c] = found.mean;
+        all->whole[all->channels + c] = found.squares;
+    }
+}
+
+int NAME(batch_norm_moments)(pool *threads, size_t batch, size_t channels, size_t size, const real *x, double *moments) {
+    job all = {.batch = batch, .channels = channels, .size = size, .x = x, .whole = moments};
+    return share_out(threads, moments_of_channels, &all);
+}
+
 int NAME(batch_norm)(pool *threads, size_t batch, size_t channels, size_t size, const real *x, const real *gamma,
                      const real *beta, real *running_mean, real *running_var, int training, double momentum,
-                     double epsilon, real *y, double *mean, double *inverse) {
+                     double epsilon, double *whole, real *y, double *mean, double *inverse) {
     job all = {.batch = batch, .channels = channels, .size = size, .x = x, .gamma = gamma, .beta = beta,
                .running_mean = running_mean, .running_var = running_var, .training = training, .momentum = momentum,
-               .epsilon = epsilon, .y = y, .mean = mean, .inverse = inverse};
+               .epsilon = epsilon, .whole = whole, .y = y, .mean = mean, .inverse = inverse};
     return share_out(threads, forward_channels, &all);
 }
 
@@ -161,6 +180,28 @@ static void add_slopes(size_t size, const real *dy, const real *x, real near, do
     }
 }
 
+/* The sums of dy and of dy (x - near) over a channel. */
+static void channel_sums(const job *all, size_t c, double *sum, double *product) {
+    *sum = *product = 0;
+    for (size_t n = 0; n < all->batch; n++) {
+        const size_t at = (n * all->channels + c) * all->size;
+        add_slopes(all->size, all->grad_y + at, all->x + at, (real)all->mean[c], sum, product);
+    }
+}
+
+static void sums_of_channels(void *argument, size_t part, size_t parts, void *workspace) {
+    (void)workspace;
+    const job *all = argument;
+    for (size_t c = all->channels * part / parts; c < all->channels * (part + 1) / parts; c++)
+        channel_sums(all, c, all->whole + c, all->whole + all->channels + c);
+}
+
+int NAME(batch_norm_sums)(pool *threads, size_t batch, size_t channels, size_t size, const real *grad_y, const real *x,
+                          double *mean, double *sums) {
+    job all = {.batch = batch, .channels = channels, .size = size, .grad_y = grad_y, .x = x, .mean = mean, .whole = sums};
+    return share_out(threads, sums_of_channels, &all);
+}
+
 static void backward_channels(void *argument, size_t part, size_t parts, void *workspace) {
     (void)workspace;
     const job *all = argument;
@@ -169,11 +210,9 @@ static void backward_channels(void *argument, size_t part, size_t parts, void *w
         const double mean = all->mean[c], inverse = all->inverse[c], scale = (double)all->gamma[c] * inverse;
         const real near = (real)mean;
         const double far = mean - (double)near;
-        double sum = 0, product = 0;
-        for (size_t n = 0; n < all->batch; n++) {
-            const size_t at = (n * all->channels + c) * all->size;
-            add_slopes(all->size, all->grad_y + at, all->x + at, near, &sum, &product);
-        }
+        double sum, product;
+        if (all->whole == NULL) channel_sums(all, c, &sum, &product);
+        else sum = all->whole[c], product = all->whole[all->channels + c];
         product = (product - far * sum) * inverse; /* sum of dy times the normalised x */
         all->grad_gamma[c] = (real)product;
         all->grad_beta[c] = (real)sum;
@@ -193,9 +232,9 @@ static void backward_channels(void *argument, size_t part, size_t parts, void *w
 
 int NAME(batch_norm_backward)(pool *threads, size_t batch, size_t channels, size_t size, const real *grad_y,
                               const real *x, const real *gamma, int training, double *mean, double *inverse,
-                              real *grad_x, real *grad_gamma, real *grad_beta) {
+                              double *whole, real *grad_x, real *grad_gamma, real *grad_beta) {
     job all = {.batch = batch, .channels = channels, .size = size, .x = x, .gamma = gamma, .training = training,
-               .mean = mean, .inverse = inverse, .grad_y = grad_y, .grad_x = grad_x, .grad_gamma = grad_gamma,
-               .grad_beta = grad_beta};
+               .mean = mean, .inverse = inverse, .whole = whole, .grad_y = grad_y, .grad_x = grad_x,
+               .grad_gamma = grad_gamma, .grad_beta = grad_beta};
     return share_out(threads, backward_channels, &all);
 }

@@ -372,13 +372,22 @@ EXPORT size_t NAME(first_bad_index)(size_t count, size_t size, const int64_t *in
 /* ---- batch_norm.c: x (batch, channels, size), size = height * width or 1 ----------------------------------------- */
 
 /* training: by the batch's own mean and variance, which are also mixed into the running ones; else by the running ones.
-   mean, inverse: (channels,), what was subtracted, and 1 / sqrt(variance + epsilon), for the way back. */
+   mean, inverse: (channels,), what was subtracted, and 1 / sqrt(variance + epsilon), for the way back.
+   whole: NULL, or, where other processes have rows of the batch, too, what all rows have: on the way forward the count,
+   then mean and sum of squared deviations, (channels,) each; on the way back what batch_norm_sums gives. */
 EXPORT int NAME(batch_norm)(pool *threads, size_t batch, size_t channels, size_t size, const real *x,
                             const real *gamma, const real *beta, real *running_mean, real *running_var, int training,
-                            double momentum, double epsilon, real *y, double *mean, double *inverse);
+                            double momentum, double epsilon, double *whole, real *y, double *mean, double *inverse);
 EXPORT int NAME(batch_norm_backward)(pool *threads, size_t batch, size_t channels, size_t size, const real *grad_y,
                                      const real *x, const real *gamma, int training, double *mean, double *inverse,
-                                     real *grad_x, real *grad_gamma, real *grad_beta);
+                                     double *whole, real *grad_x, real *grad_gamma, real *grad_beta);
+
+/* moments: mean and sum of squared deviations of these rows; sums: of dy, and of dy times x - mean rounded to x's type.
+   Both (2, channels). */
+EXPORT int NAME(batch_norm_moments)(pool *threads, size_t batch, size_t channels, size_t size, const real *x,
+                                    double *moments);
+EXPORT int NAME(batch_norm_sums)(pool *threads, size_t batch, size_t channels, size_t size, const real *grad_y,
+                                 const real *x, double *mean, double *sums);
 
 /* ---- optimizers.c: p (size,) changed in place by its gradient g ------------------------------------------------ */
 

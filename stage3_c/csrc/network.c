@@ -125,7 +125,7 @@ static int forward_one(const pass *way, const NAME(operation) * it) {
         /* A momentum of 0 leaves the running statistics as they are. */
         return NAME(batch_norm)(way->threads, way->batch, it->channels, 1, input, it->w, it->b, it->running_mean,
                                 it->running_var, way->training, way->tracking ? it->momentum : 0, it->epsilon,
-                                it->output, it->mean, it->inverse);
+                                NULL, it->output, it->mean, it->inverse);
     case ACTIVATE:
         return elementwise(way, it, ACTIVATE_ALL, it->in, input, NULL, it->output);
     case FLATTEN:
@@ -247,7 +247,7 @@ static int backward_one(const pass *way, const NAME(operation) * it) {
     case NORMALISE:
         if (!it->lanes)
             return NAME(batch_norm_backward)(way->threads, way->batch, it->channels, 1, it->grad_output, input, it->w,
-                                             way->training, it->mean, it->inverse, it->grad_input, it->grad_w,
+                                             way->training, it->mean, it->inverse, NULL, it->grad_input, it->grad_w,
                                              it->grad_b);
         if (!in_tile(which)) status = through_activation(way, it);
         if (status != 0) return status;

@@ -310,3 +310,67 @@ def test_a_sum_beyond_the_largest_number_is_no_error(stage: Stage) -> None:
     layer = stage.batch_norm.BatchNorm(*put(stage, [1.0], [0.0]))
     with np.errstate(all="raise"):
         layer.forward(*put(stage, np.full((6, 1), -1.7e308)), training=True)
+
+
+class OfTwo:
+    """What one of two processes gets to know of all rows: told before, from what both have said."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self.said: dict[str, np.ndarray] = {}
+        self.whole: dict[str, Any] = {}
+
+    def moments(self, count: int, mean: Any, squares: Any) -> Any:
+        self.said["moments"] = np.array([np.full(len(mean), float(count)), mean, squares])
+        return self.whole.get("moments", (count, np.array(mean), np.array(squares)))
+
+    def sums(self, *sums: Any) -> np.ndarray:
+        self.said["sums"] = self.share * np.array(sums)
+        return self.whole.get("sums", self.said["sums"])
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (7, 3, 4, 5)], ids=["rows", "images"])
+def test_two_processes_that_have_parts_of_a_batch_normalise_as_one(stage: Stage, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    x, grad = rng.normal(50.0, 3.0, shape), rng.normal(size=shape)
+    gamma, beta = rng.random(3) + 0.5, rng.normal(size=3)
+    make, array, host = stage.batch_norm.BatchNorm, stage.arrays.asarray, stage.arrays.to_host
+    alone = make(array(gamma, "float64"), array(beta, "float64"))
+    expected = np.asarray(host(alone.forward(array(x, "float64"), training=True)))
+    expected_grad = np.asarray(host(alone.backward(array(grad, "float64"))))
+    parts = slice(0, 4), slice(4, 7)
+    layers = [make(array(gamma, "float64"), array(beta, "float64")) for _ in parts]
+    for layer, rows in zip(layers, parts, strict=True):
+        layer.whole_batch = OfTwo(len(x[rows]) / 7)
+
+    def forward() -> list[np.ndarray]:
+        pairs = zip(layers, parts, strict=True)
+        return [np.asarray(host(each.forward(array(x[rows], "float64"), training=True))) for each, rows in pairs]
+
+    def backward() -> list[np.ndarray]:
+        """The gradients of two losses that are means over the own rows: larger than that of the whole batch's."""
+        pairs = zip(layers, parts, strict=True)
+        return [
+            np.asarray(host(each.backward(array(grad[rows] / each.whole_batch.share, "float64"))))
+            * each.whole_batch.share
+            for each, rows in pairs
+        ]
+
+    forward()
+    said = [layer.whole_batch.said["moments"] for layer in layers]
+    total = x.size // 3
+    mean = sum(count * own for count, own, _ in said) / total
+    squares = sum(own + count * (center - mean) ** 2 for count, center, own in said)
+    for layer in layers:
+        layer.whole_batch.whole["moments"] = total, mean, squares
+        layer.running_mean[:], layer.running_var[:] = array([0.0] * 3, "float64"), array([1.0] * 3, "float64")
+    np.testing.assert_allclose(np.concatenate(forward()), expected, rtol=0, atol=1e-12)
+    backward()
+    sums = sum(layer.whole_batch.said["sums"] for layer in layers)
+    for layer in layers:
+        layer.whole_batch.whole["sums"] = sums
+    np.testing.assert_allclose(np.concatenate(backward()), expected_grad, rtol=0, atol=1e-12)
+    for name in ("grad_gamma", "grad_beta", "running_mean", "running_var"):
+        one = np.asarray(host(getattr(alone, name)))
+        for layer in layers:
+            np.testing.assert_allclose(np.asarray(host(getattr(layer, name))), one, rtol=1e-12, atol=1e-12)

@@ -82,6 +82,7 @@ SIGNATURES: dict[str, list[str | tuple[str, Any]]] = {
     "network.Network.gradients": ["self", "x", "y", ("dropout_masks", None)],
     "network.Network.train_step": ["self", "x", "y", "optimizer", ("dropout_masks", None)],
     "network.Network.predict": ["self", "x"],
+    "network.Network.normalise_over": ["self", "whole_batch"],
     "optimizers.SGD": ["learning_rate", ("momentum", 0.0), ("nesterov", False), ("weight_decay", 0.0)],
     "optimizers.RMSProp": [("learning_rate", 0.01), ("alpha", 0.99), ("epsilon", 1e-8), ("weight_decay", 0.0)],
     "optimizers.Adam": [

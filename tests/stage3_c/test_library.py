@@ -68,7 +68,7 @@ def as_declared(function: str, parameter: str) -> Any:
     assert words, parameter
     kind, name = " ".join(words[1].replace("*", " *").split()), words[2]
     if kind == "double *" and function.startswith("batch_norm"):
-        return library.DOUBLES
+        return library.DOUBLES_OR_NULL if name == "whole" else library.DOUBLES
     if name == "notes":
         return library.NOTES
     if kind in PLAIN_TYPES:

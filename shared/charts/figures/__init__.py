@@ -18,5 +18,6 @@ profile        a training step by its layers; of a Profile, not Results
 architecture   the layers of a network, its parameters and its work; of an Architecture, not Results
 inside         what a trained network looks for and confuses; of Findings, not Results
 activation_maps  what each layer of a convolutional network makes of one image
+ranks          training on several processes: by a model, and batch against all-reduce; of ranks.json, not Results
 gpu_report     the four figures of the GPU report
 """

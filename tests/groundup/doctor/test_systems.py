@@ -10,6 +10,8 @@ from groundup import doctor
 from groundup.doctor import Facts, Finding, survey
 from groundup.doctor.facts import DEPENDENCIES, DataFound, StageFound, Trial
 from groundup.doctor.report import plain
+from groundup.doctor.trial import ALONE
+from shared.machine.processes import python
 from tests.groundup.doctor.made_up_machines import (
     COLAB,
     DATA,
@@ -28,6 +30,7 @@ from tests.groundup.doctor.made_up_machines import (
     with_numba_cuda,
     without_compiler,
 )
+from tests.mpi import needs_mpi
 
 
 def test_macos_has_no_cuda_and_is_told_of_nothing_to_install() -> None:
@@ -296,3 +299,53 @@ def test_every_line_of_these_machines_that_is_not_well_is_in_the_guide() -> None
 
 def _not_well(facts: Facts) -> list[Finding]:
     return [each for each in doctor.judge(without_compiler(facts)).findings if each.status != "ok"]
+
+
+MPI = Trial(True, "MPICH 5.0.2")
+
+
+def test_ranks_are_told_of_only_where_mpi4py_is_installed() -> None:
+    assert "ranks" not in said(LAPTOP)
+    finding = said(replace(LAPTOP, ranks_trial=MPI, mpiexec="/venv/bin/mpiexec", cores=8))["ranks"]
+    assert finding.status == "ok"
+    assert finding.text.startswith("MPICH 5.0.2, /venv/bin/mpiexec; as many as there are cores, 8; without a number")
+
+
+def test_mpiexec_of_another_mpi_is_told_with_the_command_that_mends_it() -> None:
+    failed = Trial(False, f"RuntimeError: {ALONE} (MPICH 5.0.2)")
+    finding = said(replace(LAPTOP, ranks_trial=failed, mpiexec="/usr/bin/mpiexec"))["ranks"]
+    assert finding.status == "note"
+    assert "is another one than mpiexec's: each of two ranks is alone (MPICH 5.0.2), /usr/bin/mpiexec" in finding.text
+    assert finding.fix == f'{PYTHON} -m pip install --force-reinstall "mpi4py" "mpich"'
+    windows = said(replace(WINDOWS, ranks_trial=failed))["ranks"]
+    assert windows.fix is not None
+    assert '"impi-rt"' in windows.fix
+
+
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({"MPI_LOCALNRANKS": "6", "PMI_SIZE": "12"}, "6 share 4 cores: they wait for each other, so fewer are faster"),
+        ({"PMI_SIZE": "5"}, "5 share 4 cores"),
+        ({"GROUNDUP_THREADS": "2"}, "GROUNDUP_THREADS=2: with so many threads each, more than 2 wait for each other"),
+        ({"OPENBLAS_NUM_THREADS": "9"}, "OPENBLAS_NUM_THREADS=9: with so many threads each, more than 1 wait"),
+    ],
+)
+def test_more_ranks_or_threads_than_cores_are_told(variables: dict[str, str], text: str) -> None:
+    facts = replace(LAPTOP, ranks_trial=MPI, mpiexec="mpiexec", cores=4, variables=variables)
+    finding = said(facts)["ranks"]
+    assert finding.status == "note"
+    assert text in finding.text
+
+
+@needs_mpi
+def test_two_ranks_are_tried_and_two_that_are_alone_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = survey._two_ranks()
+    assert found.works, found.said
+    # As mpiexec of another MPI: it starts two processes, and mpi4py's MPI knows nothing of it.
+    monkeypatch.setattr(
+        survey, "python", lambda *words: ["env", "-u", "PMI_FD", "-u", "PMI_SIZE", "-u", "PMI_RANK", *python(*words)]
+    )
+    alone = survey._two_ranks()
+    assert not alone.works
+    assert ALONE in alone.said
