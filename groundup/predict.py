@@ -177,7 +177,7 @@ def _done(original: Original, form: Form) -> list[str]:
     if original.size != tuple(size):
         (high, wide), (height, width) = original.size, size
         stretched = "" if high * width == wide * height else ", which changes its proportions"
-        done.append(f"resized from {high} by {wide} to {height} by {width} pixels{stretched}")
+        done.append(f"resized from {wide} by {high} to {width} by {height} pixels{stretched}")
     return done
 
 

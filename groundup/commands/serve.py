@@ -75,7 +75,7 @@ def serve(
     if reuse_port and not hasattr(socket, "SO_REUSEPORT"):
         raise ValueError("serve: --reuse-port: this system lets no two programs share a port")
     from groundup.serve import app, models, server  # now that starlette is there
-    from shared.checks.tolerance import describe_tolerances
+    from shared.numbers import three_digits
 
     try:
         loaded = models.load_models(runs)
@@ -83,8 +83,9 @@ def serve(
         say(f"error: {error}", err=True)
         raise typer.Exit(1) from None
     for model in loaded.values():
-        apart = describe_tolerances(model.worst.tolerances)
-        say(f"{model.name}: {model.words}; {model.by} answers, compared with stage 2: {apart}")
+        say(f"{model.name}: {model.words}")
+        apart = three_digits(model.worst.tolerances)
+        say(f"    {model.by} answers; its logits differ from stage 2's by {apart} of what rounding explains")
     listening = server.listen(host, port, reuse_port)
     service = app.Service(loaded, latency_budget_ms / 1000, max_batch, queue)
     server.serve(service, listening, secret, drain_seconds, say)

@@ -144,6 +144,7 @@ def application(service: Service) -> Starlette:
         return Response(content, headers=headers)
 
     async def classify(request: Request) -> Response:
+        _only(request, "model", "top", "invert")
         model = service.model(request.query_params.get("model"))
         top = _whole(request, "top", 3)
         async with service.admitted():
@@ -153,6 +154,7 @@ def application(service: Service) -> Starlette:
         return json_response(answer | {"are_probabilities": opened.are_probabilities})
 
     async def explain(request: Request) -> Response:
+        _only(request, "model", "invert")
         model = service.model(request.query_params.get("model"))
         if not model.explains:
             raise Refused(f"Grad-CAM needs a convolution, and {model.words}, has none")
@@ -218,6 +220,12 @@ def _explained(service: Service, model: Model, image: np.ndarray, label: int) ->
         service.explainers[model.name] = evidence(model.opened)
     x = model.opened.as_learned(_pixels(image, model).reshape(1, -1))
     return evidence_picture(image, service.explainers[model.name](x, label), model.opened.form.names[label])
+
+
+def _only(request: Request, *names: str) -> None:
+    """Refuses settings that do not exist: a misspelt one would be ignored without a word."""
+    if unknown := [name for name in request.query_params if name not in names]:
+        raise Refused(f"there is no setting {unknown[0][:40]!r} at {request.url.path}; it takes {', '.join(names)}")
 
 
 def _whole(request: Request, name: str, default: int) -> int:

@@ -24,6 +24,7 @@ SHORTER = {
     "train": ["--epochs", "1"],
     "check": ["--quick", "--dtype", "float64"],
     "check --int8": [],
+    "check 3": [],
     "bench": ["--quick", "--stages", "2", "--only", "memory", "--passes", "1"],
     "profile": ["--repeat", "1", "--batch", "2"],
     "learn watch": ["--once"],
@@ -222,7 +223,7 @@ def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     # It looks into what an earlier command of the page has trained, unless it draws an architecture.
-    if found := re.match(r"groundup (?:(?:look|predict|export|serve) (?!--)|check --int8 )(\S+)", line):
+    if found := re.match(r"groundup (?:(?:look|predict|export|serve) (?!--)|check (?:\d )?--int8 )(\S+)", line):
         model = " --model lenet5" if "lenet5" in found[1] else ""
         assert run(shortened(f"groundup train stage2{model} --run-dir {found[1]}"), folder).code == 0
     for name in re.findall(r"\S+\.png", line) if line.startswith("groundup predict") else ():

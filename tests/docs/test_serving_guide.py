@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ pytest.importorskip("uvicorn", reason="the extra web is not installed")
 GUIDE = ROOT / "docs" / "guides" / "serving.md"
 ASKING = [block for block in page_blocks(GUIDE) if block.mark and block.language in ("console", "python")]
 CURL = [line for block in ASKING for line in commands(block) if line.startswith("curl") and "127.0.0.1" in line]
+TRITON, REQUEST = [block for block in ASKING if block.language == "python"]
 ADDRESS = "127.0.0.1:8000"
 """In the guide, and no other place that a test may find taken."""
 
@@ -38,8 +40,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     assert left.value.code == 0
     image = load_dataset("mnist-subset").test.x[0].reshape(28, 28)
     Image.fromarray(255 - (255 * image).astype(np.uint8)).resize((280, 280)).save(folder / "seven.png")
-    tensor = {"name": "pixels", "datatype": "FP32", "shape": [1, 1, 28, 28], "data": image.ravel().tolist()}
-    (folder / "request.json").write_text(json.dumps({"inputs": [tensor]}))
+    subprocess.run(
+        [sys.executable, "-c", REQUEST.text], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True
+    )
     program = [sys.executable, "-m", "groundup", "serve", run, "--port", "0"]
     process = subprocess.Popen(program, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -54,9 +57,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
 @pytest.mark.parametrize("line", CURL)
 def test_a_question_by_curl_is_answered(line: str, address: tuple[Path, str]) -> None:
     folder, there = address
-    words = shlex.split(
-        line.replace(ADDRESS, there).replace("--json", "-H content-type:application/json --data-binary")
-    )
+    words = shlex.split(line.replace(ADDRESS, there))
     done = subprocess.run([*words, "--fail-with-body", "-sS"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout, done.stderr)
     if "why.png" in line:
@@ -68,8 +69,7 @@ def test_a_question_by_curl_is_answered(line: str, address: tuple[Path, str]) ->
 @wide
 def test_the_program_with_tritonclient_runs(address: tuple[Path, str]) -> None:
     pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed")
-    (block,) = [block for block in ASKING if block.language == "python"]
-    program = block.text.replace(ADDRESS, address[1])
+    program = TRITON.text.replace(ADDRESS, address[1])
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 5

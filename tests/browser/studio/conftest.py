@@ -6,7 +6,6 @@ have gone anywhere but to the studio.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,23 +14,8 @@ import pytest
 
 from tests.studio_server import RunningStudio, running
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-NO_BROWSER = "no Chromium on the path (Debian and Ubuntu: apt install chromium)"
-
 LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 """Widths in CSS pixels of a desktop and a phone, each on a light and a dark screen."""
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """The browser, started once for all tests."""
-    if CHROMIUM is None:
-        pytest.skip(NO_BROWSER)
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

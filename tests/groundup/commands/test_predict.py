@@ -98,7 +98,7 @@ def test_what_was_done_is_said_in_order(made: Path, capsys: pytest.CaptureFixtur
     assert classes.endswith(" %)")
     assert classes.count("%") == 1
     assert done == (
-        "    turned upright; made grey; resized from 56 by 112 to 28 by 28 pixels, which changes its proportions; "
+        "    turned upright; made grey; resized from 112 by 56 to 28 by 28 pixels, which changes its proportions; "
         f"inverted, because {THEIRS}"
     )
 

@@ -49,6 +49,8 @@ def started(runs: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], i
             assert lines[-1], process.communicate()
         found = re.fullmatch(r"http://\S+:(\d+)/ answers; Ctrl-C ends it\.\n", lines[-1])
         assert found, lines
+        apart = r"    stage \d: \w+ answers; its logits differ from stage 2's by \S+ of what rounding explains\n"
+        assert re.fullmatch(apart, lines[1]), lines
         return process, int(found[1])
 
     yield start

@@ -130,6 +130,7 @@ TWO = b"--b\r\nContent-Disposition: form-data; name=a; filename=a\r\n\r\nx\r\n" 
         ("&top=0", png(), "", 400, "top: expected a whole number of at least 1, got '0'"),
         ("&top=" + "9" * 5000, png(), "", 400, "top: expected a whole number of at least 1, got '999"),
         ("&invert=maybe", png(), "", 400, "invert: expected true or false, got 'maybe'"),
+        ("&tpo=1", png(), "", 400, "there is no setting 'tpo' at /classify; it takes model, top, invert"),
         ("&model=x", png(), "", 404, "there is no model 'x'; the models are convolves, dense"),
     ],
 )

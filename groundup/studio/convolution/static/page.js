@@ -67,7 +67,7 @@ function showMaps() {
   const { values, shape } = maps.evidence;
   const picture = framed(inkTile(ink, null, rows, columns), rows, columns, { role: "img", "aria-label": `Grad-CAM over the drawing for ${classes[maps.class]}` });
   picture.append(shade(values, ...shape, [230, 120, 0], 200, "heat"));
-  const words = values.some((each) => each > 0) ? `Where the last maps, ${shape.join(" by ")}, speak for ${classes[maps.class]}: the more orange, the more.` :
+  const words = values.some((each) => each > 0) ? `Where the last maps, ${shape.join(" by ")}, speak for ${classes[maps.class]}: the stronger the orange, the more.` :
     `Nothing in the last maps speaks for ${classes[maps.class]}.`;
   replace(place("evidence"), picture, html("figcaption", {}, words));
   markRow = showRow(place("row"), state.network, maps, choose);

@@ -75,12 +75,12 @@ const STEPS = {
     const products = inputs[from].map((row, i) => row.map((each, j) => each * weights[from][i][j]));
     const outside = (i, j) => top + i < 0 || left + j < 0 || top + i >= rows || left + j >= columns;
     const padded = products.some((row, i) => row.some((_, j) => outside(i, j)));
-    const all = sums.length <= LISTED ? sums.map((each, i) => (i ? signed(each) : number(each))).join(" ") : number(sums.reduce((one, other) => one + other, 0), 4);
+    const all = sums.length <= LISTED ? sums.map((each, i) => (i ? signed(each, 4) : number(each, 4))).join(" ") : number(sums.reduce((one, other) => one + other, 0), 4);
     return [
       html("div", { class: "tables" }, table("window", inputs[from], { outside }), sign("×"), table("filter", weights[from]), sign("="), table("products", products)),
       padded ? html("p", { class: "quiet" }, "Slanted zeros are the padding around the map.") : null,
       html("p", { class: "sum" }, sums.length > 1 ? `The products of input map ${from} add up to ${number(sums[from], 4)}. All ${sums.length} input maps: ` : "The products and the bias: ",
-        html("b", {}, `${all} ${signed(numbers.bias)} = ${number(found.value, 4)}`), "; the last term is the bias."),
+        html("b", {}, `${all} ${signed(numbers.bias, 4)} = ${number(found.value, 4)}`), "; the last term is the bias."),
       sums.length > 1 ? bars(sums, from, chosen) : null,
       html("p", { class: "quiet" }, back(found)),
     ];
@@ -117,7 +117,7 @@ const STEPS = {
   sum(found) {
     const { through, past } = found.numbers;
     return [
-      html("p", { class: "sum" }, `${number(through, 4)} came through the block's layers, ${number(past, 4)} past them: `, html("b", {}, `${number(through)} ${signed(past)} = ${number(found.value, 4)}`)),
+      html("p", { class: "sum" }, `${number(through, 4)} came through the block's layers, ${number(past, 4)} past them: `, html("b", {}, `${number(through, 4)} ${signed(past, 4)} = ${number(found.value, 4)}`)),
       html("p", {}, `The gradient ${number(found.slope)} takes both ways, undivided.`),
     ];
   },
