@@ -101,7 +101,7 @@ def _metadata(checkpoint: Checkpoint, form: Form, notes: Mapping[str, Any]) -> d
     """What the file says about its network; its readers find texts only."""
     return {
         "classes": json.dumps(list(form.names), ensure_ascii=False),
-        "run": real(checkpoint.path).parent.name,
+        "run": real(checkpoint.path).parent.name.encode(errors="backslashreplace").decode(),  # any bytes name a folder
         "dataset": str(notes["dataset"]),
         "version": __version__,
     }

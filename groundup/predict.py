@@ -25,6 +25,9 @@ from shared.machine.results import results_folder
 from shared.numbers import percent
 from shared.training.checkpoints import Checkpoint
 
+NO_ANSWER = "the network's numbers grow beyond all limits (infinity or NaN), so there is no answer"
+"""Of a network that diverged."""
+
 PAPER = {True: "light", False: "dark"}
 """What the border of an image is, where there is paper."""
 
@@ -84,8 +87,8 @@ def predict(
     inverted: whether black becomes white; None: where the border of a picture is light and that of the images that the
     network learned from is dark, or the other way round, if these are of a known set, which all lie on such paper
     explained: folder of the pictures that show where each answer comes from; None for no such pictures
-    Raises ValueError or OSError for what is no run or no picture, for a network of no images, and for one without a
-    convolution that should explain itself.
+    Raises ValueError or OSError for what is no run or no picture, for a network of no images, for one whose answer is
+    NaN, and for one without a convolution that should explain itself.
     """
     opened = OpenRun.of(run)
     form, checkpoint = opened.form, opened.checkpoint
@@ -93,7 +96,11 @@ def predict(
     targets = {} if explained is None else _targets(pictures, results_folder(explained))
     seen = [as_seen(*read_one(path, opened.wanted), opened, inverted) for path in pictures]
     x = opened.as_learned(split_of(np.array([pixels for pixels, _ in seen]), np.zeros(len(seen), np.int64)).x)
-    answers = beliefs(checkpoint, x)
+    with np.errstate(over="ignore", invalid="ignore"):  # told below
+        answers = beliefs(checkpoint, x)
+    for path, row in zip(pictures, answers, strict=True):
+        if not np.isfinite(row).all():
+            raise ValueError(f"{checkpoint.path}: {NO_ANSWER} for {path}")
     found: list[dict[str, Any]] = []
     for i, (path, (pixels, done)) in enumerate(zip(pictures, seen, strict=True)):
         found.append({"file": str(path), "done": done, "top": opened.top(answers[i], top)})

@@ -29,7 +29,8 @@ def steps_of(
 
     parameters, running_statistics: in the order of the architecture; they become float32
     """
-    arrays = [np.asarray(values, np.float32) for values in (*parameters, *running_statistics)]
+    with np.errstate(over="ignore"):  # infinity is refused in a sentence
+        arrays = [np.asarray(values, np.float32) for values in (*parameters, *running_statistics)]
     if not all(np.isfinite(values).all() for values in arrays):
         raise ValueError("a network in eight bits: expected finite parameters, got infinity or NaN")
     placed, learned, running = iter(architecture.placed()), iter(arrays), iter(arrays[len(parameters) :])
@@ -103,7 +104,7 @@ class EightBitNetwork:
             raise ValueError("a network in eight bits: expected at least one image to calibrate with, got none")
 
         def look(step: Step, values: Array) -> None:
-            step.largest = max(step.largest, np.abs(values).max())
+            step.largest = np.maximum(step.largest, np.abs(values).max())  # which keeps a NaN; max() may not
 
         self.real(images, look)
         for step in all_steps(self.steps):

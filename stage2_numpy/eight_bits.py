@@ -54,8 +54,13 @@ def symmetric_scale(values: Any, axis: int | None = None) -> Array:
 
 
 def quantise(values: Any, scale: Any) -> Array:
-    """round(values / scale) as int8, halves to the even number. What is beyond -128 and 127 becomes these."""
+    """round(values / scale) as int8, halves to the even number. What is beyond -128 and 127 becomes these.
+
+    Raises ValueError for NaN, which is no whole number.
+    """
     numbers = np.asarray(values / scale)
+    if np.isnan(numbers).any():
+        raise ValueError("quantise: values: expected numbers, got NaN")
     np.rint(numbers, out=numbers)
     return np.clip(numbers, SMALLEST, LARGEST, out=numbers).astype(np.int8)
 
@@ -71,11 +76,14 @@ def integer_matmul(left: Array, right: Array) -> Array:
     NumPy multiplies matrices of whole numbers one number at a time. Those of floats go to BLAS: far faster, and
     exact here: a sum of at most EXACT_TERMS terms is a whole number that float32 has, and so is every part of it, in
     any order. Longer sums are cut into such pieces, which are added up in 32 bits.
-    Raises TypeError for other numbers than int8, ValueError for more terms than 32 bits hold.
+    Raises TypeError for other numbers than int8, ValueError for shapes that do not fit together and for more terms than
+    32 bits hold.
     """
     if left.dtype != np.int8 or right.dtype != np.int8:
         raise TypeError(f"integer_matmul: expected two arrays of int8, got {left.dtype} and {right.dtype}")
-    terms = left.shape[-1]
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+        raise ValueError(f"integer_matmul: expected (M, K) and (K, N), got {left.shape} and {right.shape}")
+    terms = left.shape[1]
     if terms > LONGEST_SUM:
         raise ValueError(f"integer_matmul: {terms:,} terms; a sum of 32 bits has room for {LONGEST_SUM:,}")
     sums = np.zeros((left.shape[0], right.shape[1]), np.int32)

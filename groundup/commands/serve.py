@@ -14,7 +14,7 @@ from shared.machine.software import extra
 from shared.terminal import say
 
 NEEDED = ("starlette", "uvicorn", "prometheus_client")
-SHORTEST = 16
+SHORTEST, LONGEST = 16, 4096
 """Characters of a key."""
 
 
@@ -95,11 +95,14 @@ def _secret(key: str | None, key_file: Path | None) -> str:
     """The key; "" for none. Raises ValueError for one that no header can carry, or that is soon guessed."""
     if key is not None and key_file is not None:
         raise ValueError("serve: --key and --key-file are two keys; give one")
-    secret = key if key_file is None else key_file.read_text(encoding="utf-8").strip()
+    secret = key
+    if key_file is not None:
+        with key_file.open("rb") as file:
+            secret = file.read(LONGEST + 2).decode("ascii", "replace").strip()
     if secret is None:
         return ""
-    if len(secret) < SHORTEST or not all("!" <= character <= "~" for character in secret):
-        raise ValueError(f"serve: the key: expected at least {SHORTEST} characters of ASCII, none a space")
+    if not SHORTEST <= len(secret) <= LONGEST or not all("!" <= character <= "~" for character in secret):
+        raise ValueError(f"serve: the key: expected {SHORTEST} to {LONGEST:,} characters of ASCII, none a space")
     return secret
 
 

@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from groundup import __version__, inside
 from groundup.evidence_picture import evidence_picture
-from groundup.predict import evidence
+from groundup.predict import NO_ANSWER, evidence
 from groundup.serve import protocol
 from groundup.serve.batching import Batches
 from groundup.serve.metrics import CONTENT_TYPE, Metrics
@@ -83,6 +83,13 @@ class Service:
             raise Refused(f"{wanted}; the models are {', '.join(self.models)}", 400 if name is None else 404)
         return self.models[name]
 
+    async def logits(self, model: Model, pixels: np.ndarray) -> np.ndarray:
+        """The logits of pixels, finite. Raises Refused for a network that makes infinity or NaN of them."""
+        found = await self.batches[model.name].logits(pixels)
+        if not np.isfinite(found).all():
+            raise Refused(f"{model.name}: {NO_ANSWER}", 500)
+        return found
+
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
         """A place in the queue, for SECONDS. Raises Refused where it is full, or the time is over."""
@@ -139,7 +146,7 @@ def application(service: Service) -> Starlette:
                 asked = await run_in_threadpool(protocol.asked, *arguments)
             else:
                 asked = protocol.asked(*arguments)
-            logits = await service.batches[model.name].logits(asked.pixels)
+            logits = await service.logits(model, asked.pixels)
         content, headers = protocol.answered(model.name, asked, logits)
         return Response(content, headers=headers)
 
@@ -206,7 +213,7 @@ async def _looked_at(service: Service, model: Model, request: Request) -> tuple[
     content = file_of(request.headers.get("content-type", ""), await body_of(request))
     loop = asyncio.get_running_loop()
     image, done = await loop.run_in_executor(service.decoder, picture_of, content, model.opened, inverted)
-    logits = await service.batches[model.name].logits(_pixels(image, model))
+    logits = await service.logits(model, _pixels(image, model))
     return image, done, inside.probabilities(logits)[0]
 
 

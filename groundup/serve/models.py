@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from groundup.inside_layers import convolves
-from groundup.predict import OpenRun
+from groundup.predict import NO_ANSWER, OpenRun
 from groundup.trained import in_words
 from shared.checks.pair import Pair
 from shared.checks.problems import Problem, Sides
@@ -63,6 +63,8 @@ def load_models(runs: Sequence[Path]) -> dict[str, Model]:
     for run in runs:
         opened = OpenRun.of(run)
         name = real(opened.checkpoint.path).parent.name
+        if not name.isprintable():  # neither an address nor the metrics can hold it
+            raise ValueError(f"serve: {name!a}: expected a folder whose name can be printed; rename it")
         if name in named:
             raise ValueError(f"serve: {named[name]} and {run} are both called {name}; rename one of the folders")
         named[name] = run
@@ -96,15 +98,22 @@ def computing(opened: OpenRun, stage: Stage) -> Callable[[np.ndarray], np.ndarra
 
     def logits(pixels: np.ndarray) -> np.ndarray:
         x = opened.as_learned(pixels.astype(dtype))
-        return np.array(stage.arrays.to_host(network.forward(stage.arrays.asarray(x, dtype))), np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # who gets the logits looks for infinity
+            return np.array(stage.arrays.to_host(network.forward(stage.arrays.asarray(x, dtype))), np.float32)
 
     return logits
 
 
 def proven(opened: OpenRun, stage: Stage, compute: Callable[[np.ndarray], np.ndarray]) -> Comparison:
-    """The largest difference to stage 2 in float64, beside what rounding explains (docs/numerics.md)."""
+    """The largest difference to stage 2 in float64, beside what rounding explains (docs/numerics.md).
+
+    Raises ValueError for a network that makes infinity or NaN.
+    """
     checkpoint, architecture = opened.checkpoint, opened.checkpoint.architecture
     pixels = np.random.default_rng(0).random((IMAGES, *architecture.input_shape), np.float32)
+    logits = compute(pixels)
+    if not np.isfinite(logits).all():
+        raise ValueError(f"{checkpoint.path}: {NO_ANSWER} for random pixels")
     reference = load_stage("numpy")
     pair = Pair(stage, reference, "float32")
     parameters, running = (
@@ -116,4 +125,4 @@ def proven(opened: OpenRun, stage: Stage, compute: Callable[[np.ndarray], np.nda
     problem = Problem("serve", architecture, "softmax_cross_entropy", parameters, running, [batch], [])
     expected = pair.from_reference(Sides(pair, problem).theirs.forward(pair.to_reference(x)))
     noise = noise_of(pair, problem, masks=False, training=False)[f"outputs {len(architecture.layers)}"]
-    return compare(f"logits of {stage.title}", compute(pixels), expected, "float32", 1, scale=noise / C)
+    return compare(f"logits of {stage.title}", logits, expected, "float32", 1, scale=noise / C)

@@ -21,6 +21,9 @@ from groundup.serve.app import SECONDS, Service, application
 from groundup.serve.guard import Guard
 from groundup.studio.impatient import Impatient
 
+HTTP_PORT = 80
+"""The port that clients leave out of the header Host."""
+
 
 class Prompt(Impatient):
     """A connection that tells a client at once that the head of its request has come.
@@ -62,8 +65,10 @@ class Server(uvicorn.Server):
 
 def new_server(service: Service, listening: socket.socket, key: str, drain: float, ready: Callable[[], None]) -> Server:
     """A server on this socket. key: "" for none, and then it answers only under the names of this machine"""
-    port = listening.getsockname()[1]
-    hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
+    own, port = _named(listening)
+    hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", own)}
+    if port == HTTP_PORT:
+        hosts |= {host.rpartition(":")[0] for host in hosts}
     app = Guard(application(service), key, hosts, service.metrics, lambda: service.ending)
     config = uvicorn.Config(
         app,
@@ -88,8 +93,9 @@ def listen(host: str, port: int, shared: bool = False) -> socket.socket:
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise OSError(f"serve: --host: {host} is no address of this machine ({error.strerror})") from None
+    except (OSError, UnicodeError) as error:  # the second: a name longer than names may be
+        why = getattr(error, "strerror", error)
+        raise OSError(f"serve: --host: {host} is no address of this machine ({why})") from None
     # With the protocol by name asyncio knows it, and sends the end of an answer without waiting (TCP_NODELAY).
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -105,12 +111,18 @@ def listen(host: str, port: int, shared: bool = False) -> socket.socket:
     return listening
 
 
+def _named(listening: socket.socket) -> tuple[str, int]:
+    """The host as an address has it, and the port."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]" if ":" in host else host, port
+
+
 def serve(service: Service, listening: socket.socket, key: str, drain: float, say: Callable[[str], None]) -> None:
     """Answer until SIGTERM or Ctrl-C. say: told the address"""
-    host, port = listening.getsockname()[:2]
+    host, port = _named(listening)
 
     def ready() -> None:
-        say(f"http://{f'[{host}]' if ':' in host else host}:{port}/ answers; Ctrl-C ends it.")
+        say(f"http://{host}:{port}/ answers; Ctrl-C ends it.")
 
     try:
         new_server(service, listening, key, drain, ready).run(sockets=[listening])

@@ -1,8 +1,8 @@
 """Pictures in folders, as arrays: FOLDER/train/CLASS/*.png and FOLDER/test/CLASS/*.png.
 
 Without a folder test, every fifth picture by the hash of its name is a test image, the same ones on every machine.
-Pictures that could be shown in several ways are refused: with transparent places, with 16 bits, of another size than
-the first. They are read by Pillow, which matplotlib brings.
+Pictures that could be shown in several ways are refused: with transparent places, with 16 bits, animated, of another
+size than the first. They are read by Pillow, which matplotlib brings.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _decoded_upright(name: str, picture: Any, colour: bool) -> tuple[np.ndarray,
     from PIL import ImageOps  # after the sentence about a missing Pillow
 
     try:
-        lay = picture.getexif().get(ORIENTATION, 1) != 1
+        lay = picture.getexif().get(ORIENTATION, 1) in range(2, 9)  # others mean nothing
         picture = ImageOps.exif_transpose(picture)
         coloured = picture.mode not in ("1", "L", "LA")
         if picture.mode in ("LA", "PA", "RGBA") or "transparency" in picture.info:
@@ -222,7 +222,9 @@ def _looked_at(name: str, content: bytes, kinds: list[str], most_pixels: int) ->
     if picture.width * picture.height > most_pixels:
         raise DataError(f"{name}: expected at most {most_pixels:,} pixels, got {picture.height} by {picture.width}")
     if picture.mode not in MODES:
-        raise DataError(f"{name}: expected 8 bits for each number of a pixel, got Pillow's mode {picture.mode}")
+        raise DataError(f"{name}: expected grey or RGB with 8 bits for each number, got Pillow's mode {picture.mode}")
+    if picture.format in ("PNG", "WEBP") and getattr(picture, "is_animated", False):  # a JPEG may hold a preview
+        raise DataError(f"{name}: expected a picture that stands still, got {picture.n_frames} of a film")
     return picture
 
 

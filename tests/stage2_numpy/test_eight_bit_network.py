@@ -231,3 +231,13 @@ def test_a_layer_of_too_many_inputs_is_named() -> None:
     parameters = [np.zeros(shape, np.float32) for shape in architecture.parameter_shapes()]
     with pytest.raises(ValueError, match="layer 1: 131,071 terms and a bias; a sum of 32 bits has room for 131,071"):
         EightBitNetwork(architecture, parameters, [], np.ones((1, 131_071), np.float32))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_nan_of_the_calibration_is_not_overlooked() -> None:
+    weights = np.array([[3e38], [3e38], [-3e38], [-3e38]])
+    images = np.full((1, 4), 10.0)
+    with pytest.raises(ValueError, match="a network in eight bits: 1 Dense gives numbers that are not finite"):
+        EightBitNetwork(mlp([4, 1]), [weights, np.zeros(1)], [], images)
+    with pytest.raises(ValueError, match="a network in eight bits: expected finite parameters, got infinity or NaN"):
+        EightBitNetwork(mlp([4, 1]), [weights * 1e100, np.zeros(1)], [], images)

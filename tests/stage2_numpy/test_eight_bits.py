@@ -178,3 +178,17 @@ def test_the_network_that_ships_keeps_its_answers(per_channel: bool) -> None:
     for eight in (by_weights, by_integers):
         assert np.mean(eight == answers) >= 0.99
         assert abs(np.mean(eight == test.y) - np.mean(answers == test.y)) <= 0.003
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((2, 1024), (2000, 3)), ((2, 0), (7, 3)), ((2, 5), (4, 3)), ((5,), (5, 3))]
+)
+def test_whole_numbers_of_shapes_that_do_not_fit_are_refused(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"integer_matmul: expected \(M, K\) and \(K, N\), got ") as caught:
+        integer_matmul(np.ones(left, np.int8), np.ones(right, np.int8))
+    assert str(caught.value).endswith(f"{left} and {right}")
+
+
+def test_nan_is_no_whole_number() -> None:
+    with pytest.raises(ValueError, match="quantise: values: expected numbers, got NaN"):
+        quantise(np.array([1, np.nan], np.float32), np.float32(1))

@@ -19,6 +19,7 @@ from groundup.inside_layers import Layered
 from groundup.trained import as_learned, beliefs
 from shared.data.datasets import load_dataset
 from shared.training.checkpoints import load_checkpoint
+from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
 from tests.shared.data.own_sets import flags, shapes
 from tests.stages import without_announcement
 
@@ -225,6 +226,18 @@ def test_two_pictures_of_one_name_are_not_explained_in_one_file(made: Path, caps
     assert said in capsys.readouterr().err
     assert run("predict", made / "colour", "one.png", "--out", "why") == 2
     assert "predict: --out goes with --explain" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--explain",)])
+def test_a_network_that_diverged_gives_no_answer(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Image.fromarray(DIGIT).save("digit.png")
+    a_run(tmp_path / "run", SMALL_CNN, {"dataset": "mnist-subset", "data_dir": None}, scale=1e30)
+    assert run("predict", "run", "digit.png", *arguments) == 2
+    said = "the network's numbers grow beyond all limits (infinity or NaN), so there is no answer for digit.png"
+    assert capsys.readouterr().err.replace("\n", "").endswith(said)
+    assert not Path("digit-gradcam.png").exists()
 
 
 def test_what_is_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

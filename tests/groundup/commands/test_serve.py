@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,13 @@ import pytest
 from groundup.cli import main
 from groundup.predict import OpenRun
 from groundup.trained import beliefs
-from tests.groundup.serve.conftest import body_of, png, runs
-from tests.groundup.studio.digits.made_runs import a_run
+from tests.groundup.serve.conftest import body_of, models, png, runs
+from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
 from tests.wide import wide
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
 
-__all__ = ["runs"]
+__all__ = ["models", "runs"]
 PROGRAM = [sys.executable, "-c", "from groundup.entry import main; main()", "serve"]
 PIXELS = np.random.default_rng(0).random((1, 784), np.float32)
 
@@ -159,9 +160,17 @@ def test_a_restart_under_load_loses_no_request_of_a_client_that_asks_again(runs:
         (["dense", "dense"], "serve: dense and dense are both called dense; rename one of the folders"),
         (["dense", "--host", "0.0.0.0"], "serve: --host 0.0.0.0 lets other machines ask: set GROUNDUP_SERVE_KEY, or"),
         (["dense", "--host", "example.org"], "serve: --host example.org lets other machines ask"),
-        (["dense", "--key", "short"], "serve: the key: expected at least 16 characters of ASCII, none a space"),
+        (["dense", "--key", "short"], "serve: the key: expected 16 to 4,096 characters of ASCII, none a space"),
         (["dense", "--key", "x" * 16, "--key-file", "key"], "serve: --key and --key-file are two keys; give one"),
         (["dense", "--key-file", "nothing"], "nothing: No such file"),
+        (["dense", "--key-file", "/dev/zero"], "serve: the key: expected 16 to 4,096 characters of ASCII"),
+        (["dense", "--key-file", "binary"], "serve: the key: expected 16 to 4,096 characters of ASCII, none a space"),
+        (
+            ["dense", "--host", "a" * 300, "--key", "x" * 16],
+            f"serve: --host: {'a' * 300} is no address of this machine",
+        ),
+        (["diverged"], "diverged/last.safetensors: the network's numbers grow beyond all limits (infinity or NaN), so"),
+        (["line\nbreak"], "serve: 'line\\nbreak': expected a folder whose name can be printed; rename it"),
         (["dense", "--max-batch", "0"], "serve: --max-batch: expected at least 1, got 0"),
         (["dense", "--queue", "-1"], "serve: --queue: expected at least 1, got -1"),
         (["dense", "--latency-budget-ms", "nan"], "serve: --latency-budget-ms: expected 0 to 10000, got nan"),
@@ -177,12 +186,31 @@ def test_mistakes_are_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(runs)
+    Path("binary").write_bytes(b"\xff" * 20)
+    for name, scale in (("diverged", 1e30), ("line\nbreak", 1.0)):
+        a_run(Path(name), SMALL_CNN, {"dataset": "mnist-subset", "data_dir": None}, scale=scale)
     with pytest.raises(SystemExit) as left:
         main(["serve", *arguments])
     err = capsys.readouterr().err
     assert left.value.code == 2, err
     assert err.startswith(f"error: {sentence}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        (("127.0.0.2", 8000), {"127.0.0.1:8000", "localhost:8000", "[::1]:8000", "127.0.0.2:8000"}),
+        (("::1", 80, 0, 0), {f"{host}{port}" for host in ("127.0.0.1", "localhost", "[::1]") for port in ("", ":80")}),
+    ],
+)
+def test_it_answers_under_the_address_that_it_tells(address: tuple[Any, ...], names: set[str], models: Any) -> None:
+    from groundup.serve.app import Service
+    from groundup.serve.server import new_server
+
+    listening: Any = SimpleNamespace(getsockname=lambda: address)
+    guard: Any = new_server(Service(models), listening, "", 0.0, lambda: None).config.app
+    assert guard.hosts == names
 
 
 def test_a_stage_that_disagrees_with_stage_2_is_not_served(

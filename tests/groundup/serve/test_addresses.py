@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from groundup.predict import OpenRun, predict
+from groundup.predict import NO_ANSWER, OpenRun, predict
 from groundup.trained import beliefs
 from tests.groundup.serve.conftest import HOST, body_of, png
 
@@ -249,6 +249,40 @@ def test_with_a_key_every_request_carries_it_but_for_the_page_and_the_health(ask
     right = {"authorization": "Bearer a-key-of-the-tests", "host": "somewhere.example"}
     assert client.get("/v2/models/dense", headers=right).status_code == 200
     assert [client.get(path).status_code for path in ("/", "/v2/health/live", "/v2/health/ready")] == [200] * 3
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_logits_that_are_no_numbers_are_told_and_harm_no_other_request(
+    bad: float, asking: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = asking(budget=0.5)
+    right = client.service.models["dense"].compute
+
+    def poisoned(pixels: np.ndarray) -> np.ndarray:
+        logits = right(pixels)
+        logits[pixels.reshape(len(pixels), -1)[:, 0] == 1] = bad
+        return logits
+
+    client.service.batches["dense"].compute = poisoned
+    pixels = pixels_for("dense", 2)
+    pixels[:, 0] = [1, 0]
+    answers: dict[int, Any] = {}
+
+    def ask(row: int) -> None:
+        content, headers = body_of(pixels[row : row + 1], row == 0, outputs=[{"name": "logits"}])
+        answers[row] = client.post("/v2/models/dense/infer", content=content, headers=headers)
+
+    threads = [threading.Thread(target=ask, args=(row,)) for row in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 'groundup_batch_images_sum{model="dense"} 2.0' in client.get("/metrics").text
+    assert (answers[0].status_code, answers[0].json()["error"]) == (500, f"dense: {NO_ANSWER}")
+    np.testing.assert_allclose(answers[1].json()["outputs"][0]["data"], right(pixels[1:])[0], rtol=1e-4, atol=1e-6)
+    client.service.batches["dense"].compute = lambda pixels: np.full((1, 10), bad, np.float32)
+    assert client.post("/classify?model=dense", content=png()).json()["error"] == f"dense: {NO_ANSWER}"
+    assert capsys.readouterr().err == ""
 
 
 def test_a_mistake_of_ours_is_a_500_in_json(client: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ def without_tests(place: Path) -> None:
         ("has 21 by 20 pixels, but .* has 20 by 20; .* --resize 20x20", another("train/cross", 21, 20)),
         ("test.*has 20 by 19 pixels, but .*train.* has 20 by 20", another("test/cross", 20, 19)),
         ("without transparent places; lay it on a background first", another("train/bar", 20, 20, 4)),
-        ("expected 8 bits for each number of a pixel, got Pillow's mode I;16", of_16_bits),
+        ("expected grey or RGB with 8 bits for each number, got Pillow's mode I;16", of_16_bits),
         (r"z\.png: expected a PNG picture", no_picture),
         (r"z\.jpg: expected a JPEG picture", of_another_kind),
         ("the picture is damaged", cut_short),
@@ -478,3 +478,25 @@ def test_idx_files_of_any_size_and_number_of_classes(tmp_path: Path, height: int
     write(tmp_path / "set" / f"{TEST_FILES[0]}.gz", idx_bytes(made[TEST_FILES[0]] % 2))
     with pytest.raises(DataError, match=f"{TEST_FILES[0]}.gz: uint8 of 0 and 1 may be pixels or shares; save pixels"):
         load_dataset(str(tmp_path / "set"))
+
+
+@pytest.mark.parametrize("kind", ["png", "webp"])
+def test_a_picture_that_moves_is_refused(tmp_path: Path, kind: str) -> None:
+    first, second = Image.fromarray(noise(5, 7, 3)), Image.fromarray(noise(5, 7, 3)[::-1])
+    first.save(tmp_path / f"film.{kind}", save_all=True, append_images=[second])
+    with pytest.raises(DataError, match="expected a picture that stands still, got 2 of a film"):
+        read_one(tmp_path / f"film.{kind}", Wanted(False, None))
+
+
+def test_a_photograph_with_a_preview_stands_still(tmp_path: Path) -> None:
+    first = Image.fromarray(noise(5, 7, 3))
+    first.save(tmp_path / "two.jpg", format="MPO", save_all=True, append_images=[first])
+    assert read_one(tmp_path / "two.jpg", Wanted(False, None))[1].size == (5, 7)
+
+
+@pytest.mark.parametrize("orientation", [0, 9, 99])
+def test_an_orientation_that_means_nothing_turns_nothing(tmp_path: Path, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    original = read_one(save(tmp_path / "photo.jpg", noise(4, 6), exif=exif), Wanted(False, None))[1]
+    assert (original.size, original.lay) == ((4, 6), False)

@@ -21,10 +21,18 @@ def a_drawing(number: int = 0) -> np.ndarray:
     return np.rint(load_dataset().test.x[number] * 255).astype(np.uint8)
 
 
-def a_run(folder: Path, layers: Any, notes: dict[str, Any] | None = None, loss: str = "softmax_cross_entropy") -> Path:
-    """A run's folder with a last checkpoint of a new network."""
+def a_run(
+    folder: Path,
+    layers: Any,
+    notes: dict[str, Any] | None = None,
+    loss: str = "softmax_cross_entropy",
+    scale: float = 1.0,
+) -> Path:
+    """A run's folder with a last checkpoint of a new network. scale: of its parameters"""
     stage = load_stage("numpy")
     network = stage.network.Network(layers, loss=loss, seed=3)
+    for values in network.parameters:
+        values *= np.float32(scale)
     about = {"position": {"epoch": 2, "step": 0}, "notes": {"dataset": "mnist", **(notes or {})}}
     save_checkpoint(folder / "last.safetensors", stage, network, None, about)
     return folder
