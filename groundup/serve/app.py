@@ -180,7 +180,7 @@ def application(service: Service) -> Starlette:
     routes = [
         Route("/v2/models/{name}/infer", infer, methods=["POST"]),  # first: they are tried in order
         *(Route(path, file) for path in FILES),
-        Route("/v2", about),
+        *(Route(path, about) for path in ("/v2", "/v2/")),  # the protocol has both
         Route("/v2/health/live", live),
         Route("/v2/health/ready", ready),
         Route("/v2/repository/index", listed, methods=["POST"]),
@@ -194,16 +194,17 @@ def application(service: Service) -> Starlette:
 
 
 def _described(model: Model) -> dict[str, Any]:
-    """The metadata of the protocol, and the names of the classes in the order of the logits."""
+    """The metadata of the protocol, the names of the classes in the order of the logits, and what computes."""
     opened, architecture = model.opened, model.opened.checkpoint.architecture
     inputs, outputs = ([-1, *shape] for shape in (architecture.input_shape, architecture.output_shape))
     return {
         "name": model.name,
         "versions": [],
-        "platform": f"groundup, {model.by}",
+        "platform": "groundup_safetensors",  # project_format, says the protocol
         "inputs": [{"name": protocol.INPUT, "datatype": protocol.FLOATS, "shape": inputs}],
         "outputs": [{"name": protocol.OUTPUT, "datatype": protocol.FLOATS, "shape": outputs}],
         "classes": list(opened.form.names),
+        "stage": model.by,
     }
 
 

@@ -46,6 +46,7 @@ class Guard:
                 given = {name for name, _ in message["headers"]}
                 added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 added += [(b"retry-after", RETRY)] if status == 503 else []
+                added += [(b"accept-encoding", b"identity")] if status == 415 else []
                 added += [(b"connection", b"close")] if self.is_ending() else []
                 message["headers"] = [*message["headers"], *(each for each in added if each[0] not in given)]
             await send(message)

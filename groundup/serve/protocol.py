@@ -51,7 +51,9 @@ def asked(body: bytes, header: str | None, input_shape: Sequence[int], most: int
     try:
         document = strict_json.loads(body[:length], NUMBERS)
     except ValueError as error:
-        raise ValueError(f"the body is no JSON: {error}") from None
+        forgotten = header is None and b"binary_data_size" in body
+        hint = f"; bytes behind the JSON need the header {HEADER}" if forgotten else ""
+        raise ValueError(f"the body is no JSON: {error}{hint}") from None
     document = _object(document, "the body")
     name = document.get("id")
     if name is not None and not isinstance(name, str):
@@ -71,7 +73,7 @@ def asked(body: bytes, header: str | None, input_shape: Sequence[int], most: int
 def _wants_bytes(document: Mapping[str, Any]) -> bool:
     outputs = document.get("outputs")
     everything = _parameters(document, "parameters").get("binary_data_output", False)
-    if outputs is None:
+    if outputs is None or outputs == []:
         return _truth(everything, "binary_data_output")
     if not isinstance(outputs, list) or len(outputs) != 1:
         raise ValueError(f"outputs: expected a list of one tensor, {OUTPUT}, got {shortened(outputs)}")
@@ -130,7 +132,9 @@ def _object(value: object, name: str) -> Mapping[str, Any]:
 
 
 def _parameters(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    return _object(document.get("parameters", {}), name)
+    """An object; also for null, which some clients send for what is left out."""
+    parameters = document.get("parameters")
+    return {} if parameters is None else _object(parameters, name)
 
 
 def _truth(value: object, name: str) -> bool:

@@ -25,7 +25,7 @@ TOO_LARGE = f"expected a body of at most {MOST_BYTES >> 20} MiB"
 
 async def body_of(request: Request) -> bytes:
     """The body. Raises Refused for one that is too large, before more of it is taken."""
-    if request.headers.get("content-encoding", "identity") != "identity":
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused("expected a body without Content-Encoding", 415)
     length = request.headers.get("content-length", "")
     if len(length) > 12 or (length.isdigit() and int(length) > MOST_BYTES):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import threading
 import zlib
@@ -59,12 +60,25 @@ def test_json_and_bytes_get_the_networks_logits(name: str, client: Any, runs: Pa
     )
 
 
+def test_what_is_left_out_may_be_null_or_an_empty_list(client: Any) -> None:
+    nothing = {"id": None, "parameters": None}
+    content, _ = body_of(pixels_for("dense"), False)
+    document = json.loads(content) | nothing
+    document["inputs"][0]["parameters"] = None
+    for outputs in (None, [], [{"name": "logits", "parameters": None}]):
+        answer = client.post("/v2/models/dense/infer", json={**document, "outputs": outputs})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["outputs"][0]["shape"] == [2, 10]
+
+
 def test_the_metadata_are_those_of_the_exported_file(client: Any) -> None:
     about = client.get("/v2/models/convolves").json()
     assert about["inputs"] == [{"name": "pixels", "datatype": "FP32", "shape": [-1, 1, 28, 28]}]
     assert about["outputs"] == [{"name": "logits", "datatype": "FP32", "shape": [-1, 10]}]
     assert about["classes"] == [str(digit) for digit in range(10)]
-    assert client.get("/v2").json()["extensions"] == ["binary_tensor_data"]
+    assert re.fullmatch("[a-z]+_[a-z]+", about["platform"])
+    for path in ("/v2", "/v2/"):
+        assert client.get(path, follow_redirects=False).json()["extensions"] == ["binary_tensor_data"]
     assert client.post("/v2/repository/index").json()[1] == {"name": "dense", "state": "READY"}
 
 
@@ -165,6 +179,7 @@ def test_a_body_is_not_read_beyond_its_limit(client: Any, monkeypatch: pytest.Mo
         assert (answer.status_code, answer.json()["error"][:23]) == (413, "expected a body of at m")
     answer = client.post("/classify?model=dense", content=b"x", headers={"content-encoding": "gzip"})
     assert (answer.status_code, answer.json()["error"]) == (415, "expected a body without Content-Encoding")
+    assert answer.headers["accept-encoding"] == "identity"
 
 
 def test_a_full_queue_is_503_and_a_long_request_too(

@@ -29,6 +29,11 @@ def changed(**changes: Any) -> bytes:
         (b"[]", None, "the body: expected a JSON object, got []"),
         (b"[" * 100_000, None, "the body is no JSON: lists or objects are nested too deep"),
         (b'{"inputs": NaN}', None, "the body is no JSON: NaN is not a number in JSON"),
+        (
+            b'{"binary_data_size": 4}\0\0\0\0',
+            None,
+            "the body is no JSON: Extra data: line 1 column 24 (char 23); bytes behind the JSON need the header infer",
+        ),
         (b"{}", "x", "inference-header-content-length: expected the bytes of JSON, at most 2, got 'x'"),
         (b"{}", "3", "inference-header-content-length: expected the bytes of JSON, at most 2, got '3'"),
         (b"{}", None, "inputs: expected a list of one tensor, pixels, got None"),

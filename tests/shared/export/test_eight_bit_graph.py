@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,7 @@ from tests.wide import widely
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx: pip install -e '.[onnx]'")
 pytest.importorskip("onnxruntime", reason="needs the extra onnx: pip install -e '.[onnx]'")
 
-from shared.export import eight_bit_graph  # noqa: E402  (after the reason to skip)
+from shared.export import eight_bit_graph, onnx_graph  # noqa: E402  (after the reason to skip)
 from shared.export.equal_answers import (  # noqa: E402
     MOST_STEPS,
     EightBitAnswers,
@@ -26,6 +29,7 @@ from shared.export.equal_answers import (  # noqa: E402
     compare_in_eight_bits,
     runtime_answers,
 )
+from shared.export.onnx_graph import INPUT  # noqa: E402
 
 
 def network_of(
@@ -90,6 +94,44 @@ def test_all_is_symmetric_and_the_weights_are_int8_in_the_file() -> None:
             assert (zero.dtype, zero.any()) == (np.int8, False)
     axes = {each.input[0]: [a.i for a in each.attribute] for each in graph.node if each.op_type == "DequantizeLinear"}
     assert (axes["1.weights"], axes["5.weights"]) == ([0], [1])
+
+
+def constants_of(model: Any) -> dict[str, np.ndarray]:
+    return {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
+
+
+def test_the_numbers_and_scales_are_those_of_onnx_runtimes_own_quantiser(tmp_path: Path) -> None:
+    """quantize_static makes them from the file in floats and the same images, knowing nothing of ours."""
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    layers = (Conv(4, 3), Activate("relu"), MaxPool(2), Flatten(), Dense(5), Activate("relu"), Dense(3))
+    architecture, rng = Architecture((1, 8, 8), layers), np.random.default_rng(3)
+    problem = random_problem(PAIR, rng, "export", architecture, "softmax_cross_entropy", 20, batches=1)
+    x, parameters = (problem.batches[0][0].astype(np.float32), [each.astype(np.float32) for each in problem.parameters])
+
+    class Images(quantization.CalibrationDataReader):
+        def __init__(self) -> None:
+            self.left = [{INPUT: x}]
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            return self.left.pop() if self.left else None
+
+    floats, whole = tmp_path / "floats.onnx", tmp_path / "whole.onnx"
+    onnx.save(onnx_graph.model_of(architecture, parameters), floats)
+    quantization.quantize_static(
+        floats,
+        whole,
+        Images(),
+        per_channel=True,
+        activation_type=quantization.QuantType.QInt8,
+        extra_options={"ActivationSymmetric": True, "WeightSymmetric": True},
+    )
+    theirs = constants_of(onnx.load(whole))
+    ours = constants_of(eight_bit_graph.model_of(EightBitNetwork(architecture, parameters, [], x)))
+    for number in ("1", "5", "7"):
+        np.testing.assert_array_equal(ours[f"{number}.weights"], theirs[f"{number}.weights_quantized"])
+        np.testing.assert_allclose(ours[f"{number}.weights scale"], theirs[f"{number}.weights_scale"], rtol=1e-6)
+    for value in ("pixels", "1", "5"):
+        np.testing.assert_allclose(ours[f"{value} scale"], theirs[f"{value}_scale"], rtol=1e-6)
 
 
 def test_a_bias_is_a_float_that_is_a_multiple_of_its_sums() -> None:
