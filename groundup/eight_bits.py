@@ -22,10 +22,15 @@ PRODUCTS = {"stage2_numpy": "integer_matmul", "stage3_c": "product"}
 """Stages that multiply whole numbers, and the function of their module eight_bits that does."""
 
 CALIBRATE = 200
-"""Images of the calibration, unless an option says otherwise."""
+"""Images of the calibration, unless an option says otherwise or the set has fewer."""
 
 LOOKED_AT = 1000
 """Test images on which the loss of each step is measured."""
+
+
+def calibrated_on(data: Dataset, count: int | None) -> int:
+    """The number of training images that decide about the scales. count: what the user asked for, None for nothing"""
+    return min(CALIBRATE, len(data.train.x)) if count is None else count
 
 
 def in_eight_bits(checkpoint: Checkpoint, data: Dataset, count: int, stage: str = "numpy") -> Any:
@@ -54,17 +59,19 @@ def evenly(x: np.ndarray, count: int) -> np.ndarray:
 def check(
     run: Path,
     stage: str,
-    count: int = CALIBRATE,
+    calibrate: int | None = None,
     data_dir: Path | None = None,
     tell: Callable[[str, float], None] = lambda activity, share: None,
 ) -> dict[str, Any]:
     """The network of a run in eight bits beside itself, on all test images. Returns the document for --json.
 
+    calibrate: the number of training images that decide about the scales; None for CALIBRATE of them, or all
     tell: called with what is done next, and the share of all that is done
     Raises ValueError or OSError for what is no run, data or stage.
     """
     checkpoint = open_checkpoint(run)
     data = as_learned(checkpoint, load_data(checkpoint, data_dir))
+    count = calibrated_on(data, calibrate)
     eight = in_eight_bits(checkpoint, data, count, stage)
     floor, dtype = load_stage(stage), checkpoint.dtype
     network, x, labels = build_network(floor, checkpoint), data.test.x, data.test.y

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from groundup import __version__
-from groundup.eight_bits import evenly, in_eight_bits
+from groundup.eight_bits import calibrated_on, evenly, in_eight_bits
 from groundup.run_notes import form_of
 from groundup.trained import as_learned, check_fit, in_words, load_data, open_checkpoint, settings_of
 from shared.data.accepted_data import Form
@@ -34,11 +34,13 @@ class DifferentAnswers(ValueError):
     """ONNX Runtime computes other answers by the file than the network gives."""
 
 
-def export(run: Path, out: Path, data_dir: Path | None = None, calibrate: int | None = None) -> dict[str, Any]:
+def export(
+    run: Path, out: Path, data_dir: Path | None = None, int8: bool = False, calibrate: int | None = None
+) -> dict[str, Any]:
     """Write the network of a run as an ONNX file. Returns the document for --json.
 
     data_dir: folder of the data set, whose test images are compared; None for the one that was trained on
-    calibrate: for a file in eight bits, the number of training images that decide about the scales; None for floats
+    int8: in eight bits; calibrate: then the number of training images that decide about the scales, None for the usual
     Raises ValueError or OSError for what is no run, no data or no place for a file, DifferentAnswers if the answers
     differ by more than rounding explains. Then there is no file, or the one that was there before.
     """
@@ -57,9 +59,10 @@ def export(run: Path, out: Path, data_dir: Path | None = None, calibrate: int | 
     numbers = checkpoint.architecture, checkpoint.parameters, checkpoint.running_statistics
     metadata = _metadata(checkpoint, form, notes)
     compares = equal_answers.runtime_is_installed()
-    data: Any = load_data(checkpoint, data_dir) if compares or calibrate is not None else None
+    data: Any = load_data(checkpoint, data_dir) if compares or int8 else None
     eight = None
-    if calibrate is not None:
+    if int8:
+        calibrate = calibrated_on(data, calibrate)
         eight = in_eight_bits(checkpoint, as_learned(checkpoint, data), calibrate)
         metadata["eight_bits"] = f"int8, symmetric, weights per channel, calibrated on {calibrate} training images"
         model = eight_bit_graph.model_of(eight, normalisation, metadata, __version__)

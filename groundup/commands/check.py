@@ -116,9 +116,8 @@ def check(
 
 def _check_eight_bits(run: Path, stage: str, calibrate: int | None, data_dir: Path | None, json: bool) -> None:
     from groundup.commands.check_eight_bits import check_eight_bits
-    from groundup.eight_bits import CALIBRATE
 
-    check_eight_bits(run, stage, CALIBRATE if calibrate is None else calibrate, data_dir, json)
+    check_eight_bits(run, stage, calibrate, data_dir, json)
 
 
 def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | None, json: bool) -> None:

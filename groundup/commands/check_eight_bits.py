@@ -16,10 +16,10 @@ from shared.numbers import as_fast, duration, percent, share, size_of, three_dig
 from shared.terminal import TextConsole, Whole, say
 
 
-def check_eight_bits(run: Path, stage: str, count: int, data_dir: Path | None, json: bool) -> None:
+def check_eight_bits(run: Path, stage: str, calibrate: int | None, data_dir: Path | None, json: bool) -> None:
     """Check the network of a run and show what was found."""
     with as_it_goes("calibrating", json=json) as tell:
-        document = eight_bits.check(run, stage, count, data_dir, tell)
+        document = eight_bits.check(run, stage, calibrate, data_dir, tell)
     if json:
         say(as_json(document), nl=False)
     else:

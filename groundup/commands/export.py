@@ -41,13 +41,11 @@ def export(
       groundup export runs/stage2_numpy --out digits-int8.onnx --int8
     """
     from groundup import export as exporting  # here, as groundup/cli.py says
-    from groundup.eight_bits import CALIBRATE
 
     if calibrate is not None and not int8:
         raise ValueError("--calibrate belongs to --int8")
-    count = (CALIBRATE if calibrate is None else calibrate) if int8 else None
     try:
-        document = exporting.export(run, out, data_dir, count)
+        document = exporting.export(run, out, data_dir, int8, calibrate)
     except exporting.DifferentAnswers as error:
         say(f"error: {error}", err=True)
         raise typer.Exit(1) from None

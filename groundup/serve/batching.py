@@ -97,7 +97,7 @@ class Batches:
 
     def _deliver(self, batch: list[Waiting], done: asyncio.Future[list[np.ndarray]]) -> None:
         self._busy = False
-        error = done.exception()
+        error = asyncio.CancelledError() if done.cancelled() else done.exception()  # the worker has been shut down
         for number, request in enumerate(batch):
             if request.logits.done():
                 continue

@@ -64,7 +64,7 @@ class Guard:
                 return None
             return self._no("key", "expected the header Authorization: Bearer and the key of this service", 401)
         hosts = values(scope, b"host")
-        if len(hosts) != 1 or hosts[0] not in self.hosts:
+        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return self._no("host", f"this service answers only under {' and '.join(sorted(self.hosts))}", 403)
         foreign = any(origin not in {f"http://{host}" for host in self.hosts} for origin in values(scope, b"origin"))
         if foreign or any(site not in ("same-origin", "none") for site in values(scope, b"sec-fetch-site")):

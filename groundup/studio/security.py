@@ -88,7 +88,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         """The answer to a request that is refused, or None."""
         hosts, origins = values(scope, b"host"), values(scope, b"origin")
-        if len(hosts) != 1 or hosts[0] not in self.hosts:
+        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return _no("the studio answers only under its own address, http://127.0.0.1 and its port", 403)
         if any(origin not in {f"http://{host}" for host in self.hosts} for origin in origins):
             return _no("the request comes from another website", 403)

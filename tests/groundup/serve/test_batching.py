@@ -110,3 +110,20 @@ def test_who_has_given_up_is_not_computed() -> None:
     answer, sizes = computing(scenario)
     assert sizes == [1]
     np.testing.assert_array_equal(answer, -rows(2))
+
+
+def test_who_waits_when_the_worker_is_shut_down_gets_an_error() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    async def scenario() -> list[Any]:
+        with ThreadPoolExecutor(1) as worker:
+            worker.submit(lambda: (begun.set(), may_end.wait()))
+            begun.wait()
+            answer = asyncio.ensure_future(Batches(np.negative, worker, 1, 0, int).logits(rows(1)))
+            await asyncio.sleep(0)
+            worker.shutdown(wait=False, cancel_futures=True)
+            may_end.set()
+            return await asyncio.gather(answer, return_exceptions=True)
+
+    (error,) = asyncio.run(scenario())
+    assert str(error) == "the batch could not be computed: CancelledError()"

@@ -72,6 +72,7 @@ def test_a_foreign_host_is_refused_even_with_the_key(studio_server, host):
 
 def test_localhost_is_the_studios_own_name_too(studio_server):
     assert studio_server.ask("GET", "/", headers={"Host": f"localhost:{studio_server.port}"}).status == 200
+    assert studio_server.ask("GET", "/", headers={"Host": f"LOCALHOST:{studio_server.port}"}).status == 200
 
 
 @pytest.mark.parametrize(
