@@ -70,6 +70,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
         "best_value": curves.finite(position.get("best_value")),
         "accuracy": next((a for a in map(_accuracy, reversed(epochs)) if a is not None), None),
         "train_loss": last[-1].loss if last else epochs[-1]["train_loss"] if epochs else None,
+        "train_loss_of": "the last steps" if last else f"epoch {epochs[-1]['epoch']}" if epochs else "",
         "images_per_second": last[-1].images_per_second
         if last
         else epochs[-1]["samples_per_second"]

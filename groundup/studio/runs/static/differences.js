@@ -11,7 +11,7 @@ export function table(runs) {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.settings)))].filter((name) => !NEVER.includes(name) &&
     new Set(runs.map((run) => run.settings[name] ?? "")).size > 1);
   const stages = new Set(runs.map((run) => run.stage_title)).size > 1 ? ["stage"] : [];
-  const head = ["Run", ...stages, ...names.map((name) => name.replaceAll("_", " ")), "accuracy", "training loss", "time", "images per second"];
+  const head = ["Run", ...stages, ...names.map((name) => name.replaceAll("_", " ")), "accuracy", "loss now", "time", "images per second"];
   const row = (run) => [
     ...(stages.length ? [run.stage_title] : []), ...names.map((name) => run.settings[name] ?? "–"),
     run.accuracy ? `${percent(run.accuracy.value)} ${run.accuracy.part}` : "–", run.train_loss === null ? "–" : number(run.train_loss, 4),

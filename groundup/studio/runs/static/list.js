@@ -25,7 +25,7 @@ export function chosen(runs, find, order) {
  * ontoggle(code, on) and onselect(code) are called for the reader's choice.
  */
 export function table(runs, { shown, selected, ontoggle, onselect }) {
-  const head = ["Drawn", "Run", "State", "Stage", "Network", "Data", "Epochs", "Accuracy", "Training loss", "Time"];
+  const head = ["Drawn", "Run", "State", "Stage", "Network", "Data", "Epochs", "Accuracy", "Loss now", "Time"];
   return html("table", {}, html("thead", {}, html("tr", {}, head.map((each) => html("th", { scope: "col" }, each)))),
     html("tbody", {}, runs.map((run) => row(run, shown.get(run.code), run.code === selected, ontoggle, onselect))));
 }
@@ -42,9 +42,12 @@ function row(run, look, selected, ontoggle, onselect) {
     html("td", {}, state(run)), html("td", {}, run.stage_title), html("td", {}, run.network), html("td", {}, run.dataset || "–"),
     html("td", {}, epochs(run)),
     html("td", {}, run.accuracy ? `${percent(run.accuracy.value)} ${run.accuracy.part}` : "–"),
-    html("td", { class: "number" }, run.train_loss === null ? "–" : number(run.train_loss, 4)),
+    html("td", { class: "number", title: nowTitle(run) }, run.train_loss === null ? "–" : number(run.train_loss, 4)),
     html("td", {}, time(run)));
 }
+
+/** Which training loss stands in the list: not that of an epoch, by which the best one is chosen. */
+export const nowTitle = (run) => (run.train_loss_of ? `training loss, the mean of ${run.train_loss_of}` : null);
 
 /** A piece of the run's line, so that the list is the charts' legend, too. */
 function sample({ colour, dash }) {
