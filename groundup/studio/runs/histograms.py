@@ -14,7 +14,7 @@ BARS = 41
 
 
 def histograms(checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """For each layer with weights: its name, the end of the axis, the bars, mean and deviation, how many are not finite."""
+    """Of each layer with weights: name, end of the axis, bars, mean, deviation, how many are not finite."""
     pairs = zip(checkpoint.parameters[::2], checkpoint.architecture.parameters()[::2], strict=True)
     weights = [array for array, parameter in pairs if parameter.fan_in]  # as in steps.jsonl: no batch normalisation
     found = []

@@ -24,7 +24,7 @@ from shared.training.checkpoints import load_checkpoint
 from shared.training.metrics import read_metrics
 from shared.training.settings import QUIET
 from shared.training.step_records import read_line
-from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 
 NAME = "<img src=x onerror=alert(1)>"
 
@@ -207,7 +207,7 @@ def test_a_run_keeps_its_colour_its_name_and_its_note(
     assert {"first", "second", "old"} == set(before)
     assert len(set(before.values())) == 3
     page.locator("#list tbody tr", has_text="second").locator("input").click()
-    page.wait_for_function("document.querySelectorAll('#legend > span').length === 2")
+    until(page, "() => document.querySelectorAll('#legend > span').length === 2")
     assert colours() == {name: before[name] for name in ("first", "old")}
 
     page.fill("#label-title", "wide")
@@ -216,7 +216,7 @@ def test_a_run_keeps_its_colour_its_name_and_its_note(
     page.locator("#list .note", has_text="does Adam help?").wait_for()
     assert json.loads((studio_folder / "second" / "label.json").read_text())["title"] == "wide"
     page.locator("#list tbody tr", has_text="wide").locator("input").click()
-    page.wait_for_function("document.querySelectorAll('#legend > span').length === 3")
+    until(page, "() => document.querySelectorAll('#legend > span').length === 3")
     assert colours() == {**{name: before[name] for name in ("first", "old")}, "wide": before["second"]}
     page.reload()
     ready(page)
