@@ -79,7 +79,8 @@ def framed(title: str, head: Html, body: Html, page: Page | None) -> str:
         tag("a", "Skip to the page", href="#main", class_="skip"),
         tag("header", tag("nav", tag("a", "groundup", href="/", class_="home"), *links, aria_label="Pages")),
     )
-    return alone(title, head, tag("main", body, id="main", tabindex=-1), navigation)
+    alive = tag("script", type="module", src="/static/common/alive.js")
+    return alone(title, join(head, alive), tag("main", body, id="main", tabindex=-1), navigation)
 
 
 def alone(title: str, head: Html, main: Html, navigation: Html = NOTHING) -> str:

@@ -90,6 +90,7 @@ def scene(playground: Playground) -> dict[str, Any]:
         "classes": data.classes,
         "samples": [len(data.train), len(data.test)],
         "points": {name: _pairs(part) for name, part in parts.items()} if plane else None,
+        "image": None if plane else _text(np.round(127 * data.test.x[0]).astype(np.int8)),
         "edge": EDGE,
     }
 

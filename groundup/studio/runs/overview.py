@@ -12,6 +12,7 @@ from groundup.run_notes import title_of
 from groundup.studio.runs import curves
 from groundup.studio.runs.command import command
 from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunFolder
+from groundup.studio.runs.labels import LABEL, read_label
 from shared.contract import STAGE_TITLES, STAGES
 from shared.numbers import plural
 from shared.training.checkpoint_header import readable_architecture
@@ -32,6 +33,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
     facts = _facts(run, trouble)
     epochs = _epochs(run, trouble)
     last = _last(run, trouble)
+    label = _label(run, trouble)
     changed = run.changed()
     notes, settings, position = (_dict(about, "progress", name) for name in ("notes", "settings", "position"))
     total_epochs = facts.epochs if facts else _whole(settings.get("epochs"))
@@ -48,7 +50,9 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
     best = _whole(position.get("best_epoch"))
     return {
         "code": run.code,
-        "name": run.name,
+        "name": label["title"] or run.name,
+        "title": label["title"],
+        "note": label["note"],
         "folder": str(run.path).encode(errors="replace").decode(),
         "changed": changed,
         "state": state,
@@ -70,6 +74,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
         "best_value": curves.finite(position.get("best_value")),
         "accuracy": next((a for a in map(_accuracy, reversed(epochs)) if a is not None), None),
         "train_loss": last[-1].loss if last else epochs[-1]["train_loss"] if epochs else None,
+        "train_loss_of": "the last steps" if last else f"epoch {epochs[-1]['epoch']}" if epochs else "",
         "images_per_second": last[-1].images_per_second
         if last
         else epochs[-1]["samples_per_second"]
@@ -142,6 +147,14 @@ def _facts(run: RunFolder, trouble: list[str]) -> RunFacts | None:
     except (ValueError, OSError) as error:
         trouble.append(str(error))
         return None
+
+
+def _label(run: RunFolder, trouble: list[str]) -> dict[str, str]:
+    try:
+        return {name: _text(text) if name == "title" else _short(text, 2000) for name, text in read_label(run).items()}
+    except (ValueError, OSError) as error:
+        trouble.append(f"{LABEL} cannot be read: {error}")
+        return {"title": "", "note": ""}
 
 
 def _epochs(run: RunFolder, trouble: list[str]) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ GET /api/runs/architecture?run=CODE                       the drawing of its net
 GET /api/runs/mistakes?run=CODE                           its confusion matrix, or how far that is
 GET /api/runs/cell?run=CODE&label=3&prediction=5          the images behind one cell
 GET /api/runs/surest?run=CODE&count=24                    the mistakes it is surest of
+GET /api/runs/histograms?run=CODE                         how the weights of its last checkpoint are spread
+POST /api/runs/label {"run", "title", "note"}             the reader's own name and note for it
 GET /api/runs/watch                                       server-sent events: which runs have changed
 """
 
@@ -19,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from groundup.studio.answers import Refused, question
+from groundup.studio.answers import Refused, action, question
 from groundup.studio.events import stream
 from groundup.studio.runs.folders import BEST, LAST, STEPS, Folders
 
@@ -55,13 +57,13 @@ class Shelf:
             self._mistakes = self._mistakes or Mistakes(self._data)
             return self._mistakes
 
-    def overview(self, run: RunFolder) -> dict[str, Any]:
+    def overview(self, run: RunFolder, anew: bool = False) -> dict[str, Any]:
         """What the list shows of a run, made anew only if the run has changed, or may have."""
         from groundup.studio.runs.overview import overview
 
         files = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in run.stats()]
         known, shown = self._shown.get(run.code, (None, {}))
-        if known != files or shown["state"] not in ("done", "stopped"):
+        if anew or known != files or shown["state"] not in ("done", "stopped"):
             shown = overview(run)
             self._shown[run.code] = (files, shown)
         return shown
@@ -85,10 +87,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """The page's routes."""
     shelf = Shelf(studio)
     asked = {"list": _list, "curves": _curves, "architecture": _architecture}
-    asked |= {"mistakes": _mistakes, "cell": _cell, "surest": _surest}
+    asked |= {"histograms": _histograms, "mistakes": _mistakes, "cell": _cell, "surest": _surest}
     found: list[BaseRoute] = [
         Route(f"/api/runs/{name}", question(partial(function, shelf))) for name, function in asked.items()
     ]
+    found.append(Route("/api/runs/label", action(partial(_label, shelf)), methods=["POST"]))
     return [*found, Route("/api/runs/watch", partial(_watch, shelf))]
 
 
@@ -115,6 +118,26 @@ def _architecture(shelf: Shelf, request: Request) -> dict[str, Any]:
         return as_svg(NetworkForm.of(load_checkpoint(path)))
     except (ValueError, OSError) as error:  # as with the rest of a damaged run, the page shows what it can
         return {"svg": "", "alt": "", "note": str(error)}
+
+
+def _histograms(shelf: Shelf, request: Request) -> dict[str, Any]:
+    from groundup.studio.runs.histograms import histograms
+    from shared.training.checkpoints import load_checkpoint
+
+    run = shelf.run(request)
+    path = run.file(LAST) or run.file(BEST)
+    try:
+        return {"layers": histograms(load_checkpoint(path)) if path is not None else [], "file": path and path.name}
+    except (ValueError, OSError) as error:
+        return {"layers": [], "file": str(error)}
+
+
+def _label(shelf: Shelf, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    from groundup.studio.runs.labels import write_label
+
+    run = shelf.folders.named(str(body.get("run")))
+    write_label(run, body.get("title"), body.get("note"))
+    return shelf.overview(run, anew=True)
 
 
 def _mistakes(shelf: Shelf, request: Request) -> dict[str, Any]:

@@ -65,6 +65,15 @@ def browser_page(chromium: Any, studio_server: RunningStudio) -> Iterator[Callab
     assert wrong == []
 
 
+def until(page: Any, script: str, given: Any = None) -> None:
+    """Wait until a function of the page is true. Playwright's own way needs eval, which the studio's pages forbid."""
+    for _ in range(600):
+        if page.evaluate(script, given):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not true after 30 s: {script}")
+
+
 def scrolls_sideways(page: Any) -> bool:
     """Whether the page as a whole is wider than the screen."""
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")

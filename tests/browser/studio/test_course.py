@@ -43,6 +43,20 @@ def test_a_save_is_graded_and_the_difference_drawn(browser_page, learner, width,
     assert contrast_failures(page) == []
 
 
+@pytest.mark.parametrize(("width", "look"), [(1000, "light"), (390, "dark")])
+def test_the_file_is_a_link_and_a_check_tells_its_time(browser_page, learner, width, look):
+    page = browser_page("course", width=width, look=look)
+    page.locator("#verdict", has_text="Not written yet").wait_for()
+    place = page.inner_text("#place")
+    assert page.get_attribute("#edit", "href") == f"vscode://file{place}"
+    page.click("#again")
+    page.locator("#checking", has_text=" s of about ").wait_for()
+    assert page.locator("#verdict progress").count() == 1
+    page.locator("#verdict", has_text="Not written yet").wait_for()
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
+
+
 def test_hint_next_and_check_by_keyboard(browser_page, learner):
     page = browser_page("course")
     page.locator("#verdict", has_text="Not written yet").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 
 import numpy as np
@@ -292,3 +293,40 @@ def test_a_run_that_has_trained_on_is_loaded_again_before_it_answers(browser_pag
         "() => document.querySelector('#winner').textContent.includes('a sum of 6 products')", timeout=60_000
     )
     assert page.locator("svg.layers .unit0").count() == 6
+
+
+@pytest.mark.parametrize(("width", "look"), [(1280, "light"), (1000, "dark"), (390, "light")])
+def test_probabilities_are_seen_logarithmically_too(browser_page, width, look):
+    page = opened(browser_page, width=width, look=look)
+    draw(page, THREE)
+    answered(page)
+    lengths = "nodes => nodes.map(node => parseFloat(node.style.width))"
+    plain = page.locator("#bars .bar span").evaluate_all(lengths)
+    page.check("#log-bars")
+    shown = page.locator("#bars .bar span").evaluate_all(lengths)
+    expected = [max(0.0, 100 * (1 + math.log10(each / 100) / 6)) if each else 0.0 for each in plain]
+    assert shown == pytest.approx(expected, abs=0.5)
+    assert sum(each > 5 for each in shown) > sum(each > 5 for each in plain)
+    assert not scrolls_sideways(page)
+
+
+LABELS = """async classes => {
+  const { makeLayers } = await import("/static/digits/layers.js");
+  const server = await import("/static/digits/server.js");
+  const network = { ...await server.network(document.getElementById("network").value), classes };
+  const node = document.getElementById("layers");
+  makeLayers(node, network, () => {});
+  const frame = node.querySelector("svg").getBoundingClientRect();
+  return [...node.querySelectorAll("text")].filter(each => {
+    const box = each.getBoundingClientRect();
+    return box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+  }).map(each => each.textContent);
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_names_of_classes_are_not_cut(browser_page, width):
+    page = opened(browser_page, width=width)
+    names = ["T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
+    assert page.evaluate(LABELS, names) == []
+    assert page.locator("#layers text").all_text_contents() == names

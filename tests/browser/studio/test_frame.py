@@ -6,6 +6,7 @@ import pytest
 
 from groundup.studio.frame import PAGES
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.studio_server import running
 
 
 @pytest.mark.parametrize(("width", "look"), LOOKS)
@@ -33,6 +34,18 @@ def test_every_control_has_a_name_and_every_picture_a_text(browser_page, name):
     page.wait_for_load_state("load")
     nameless = page.evaluate(NAMELESS)
     assert nameless == []
+
+
+@pytest.mark.parametrize("name", ["", *(page.name for page in PAGES)])
+def test_a_stopped_studio_is_said_within_two_seconds(chromium, tmp_path, name):
+    context = chromium.new_context()
+    with running(tmp_path) as server:
+        page = context.new_page()
+        page.goto(server.opening(name))
+        page.wait_for_timeout(1500)
+        assert "does not answer" not in page.inner_text("#failed")
+    page.locator("#failed", has_text="The studio does not answer").wait_for(timeout=2000)
+    context.close()
 
 
 def test_the_key_leaves_the_address(browser_page):

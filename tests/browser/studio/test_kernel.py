@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 from tests.groundup.studio.kernel.test_routes import MARKUP, SCRIPT
 
 WAIT = 60_000
@@ -100,6 +100,46 @@ def test_a_barrier_is_taken_away_and_put_back_with_the_keyboard(opened: Any, wid
     page.locator("#title").click()
     page.keyboard.press("End")
     assert number_after(page.inner_text("#now"), "c[0, 0]") == pytest.approx(product()[0, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize(("width", "look"), [(1280, "light"), (1000, "dark"), (390, "light")])
+def test_memory_stands_by_the_code_and_a_reload_keeps_the_walk(opened: Any, width: int, look: str) -> None:
+    page = opened(width=width, look=look)
+    page.keyboard.press("a")
+    assert page.locator("#requests .picture svg").count() >= 1
+    memory, code = (page.locator(place).bounding_box() for place in ("#shared", "#source"))
+    assert memory["y"] < code["y"] + code["height"]
+    assert "Thread (0, 0) does not touch it in this step" in page.inner_text("#global")
+    sizes = page.locator("#requests svg text").evaluate_all(
+        "nodes => nodes.map(node => node.getBBox().height * node.getCTM().a)"
+    )
+    assert min(sizes) > 9
+    page.select_option("#speed", "30")
+    page.focus("#play")
+    page.keyboard.press("Enter")
+    until(page, "() => Number(document.querySelector('#slider').value) > 30")
+    page.keyboard.press("Enter")
+    page.fill("#thread-number", "40")
+    page.keyboard.press("Enter")
+    page.locator("#requests h2", has_text="warp 1").wait_for(timeout=WAIT)
+    said = page.inner_text("#now")
+    page.reload()
+    page.locator("#requests h2", has_text="warp 1").wait_for(timeout=WAIT)
+    until(page, "said => document.querySelector('#now').innerText === said", said)
+    assert page.input_value("#thread-number") == "40"
+
+    page.locator("#source .note").first.wait_for(timeout=WAIT)
+    page.locator("#source button").first.click()
+    assert page.locator("#source button", has_text="Looking for an order").count() == 1
+    page.wait_for_selector("#race:not([hidden])", timeout=WAIT)
+    top = page.locator("#race").bounding_box()["y"]
+    assert 0 <= top < 900
+    said = page.inner_text("#now")
+    page.reload()
+    page.wait_for_selector("#race:not([hidden])", timeout=WAIT)
+    until(page, "said => document.querySelector('#now').innerText === said", said)
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
 
 
 def test_a_scripts_names_and_output_are_texts(opened: Any, tmp_path: Path) -> None:

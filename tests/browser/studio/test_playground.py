@@ -320,6 +320,57 @@ def test_ones_own_numbers_are_trained_on(browser_page: Opened) -> None:
     assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
 
 
+@pytest.mark.parametrize(("width", "look"), [(1280, "light"), (1000, "dark"), (390, "light")])
+def test_classes_are_words_and_a_reload_asks_before_they_are_forgotten(
+    browser_page: Opened, width: int, look: str
+) -> None:
+    page = ready(browser_page("playground", width=width, look=look))
+    page.click("#own-box summary")
+    page.fill("#csv", "x,y,kind\n1,2,dog\n2,1,cat\n1,3,dog\n3,1,cat\n2,3,<b>\n3,3,<b>\n")
+    page.click("#csv-read")
+    assert "<b> is class 0, cat is class 1, dog is class 2" in page.inner_text("#csv-scale")
+    assert page.locator("#pens label").all_inner_texts()[:3] == ["<b>", "cat", "dog"]
+    page.click("#own-train")
+    until(page, "document.getElementById('set-data').value === 'own'")
+    assert page.inner_text("#classes").split() == ["<b>", "cat", "dog"]
+    until(page, "document.querySelector('.neuron[aria-label^=\"Output for cat\"]') !== null")
+    page.click("#step")
+    step_is(page, 1)
+    asked = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.reload()
+    assert asked == ["beforeunload"]
+    ready(page)
+    page.reload()  # nothing to forget, so nothing is asked
+
+
+def test_a_small_gradient_stays_within_its_chart(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    below = page.evaluate(BELOW)
+    assert below == {"ink": 0, "labels": 7}
+
+
+BELOW = """async () => {
+  const { curvesIn } = await import("/static/playground/curves.js");
+  const holder = document.getElementById("gradients");
+  const chart = curvesIn(holder, { logarithmic: true });
+  const written = [];
+  const fill = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    written.push(text);
+    fill.call(this, text, ...rest);
+  };
+  chart.draw([0, 1, 2], [[1, 1e-3, 1e-10], [1, 1e-9, 1e-30]]);
+  CanvasRenderingContext2D.prototype.fillText = fill;
+  const node = holder.querySelector("canvas");
+  const ratio = node.width / node.clientWidth;
+  // Between the number 0 and the last step, below the axis: no line may be there.
+  const [x, y, width, height] = [80, node.clientHeight - 18, node.clientWidth - 180, 18].map((each) => each * ratio);
+  const seen = node.getContext("2d").getImageData(x, y, width, height).data.filter((_, i) => i % 4 === 3);
+  return { ink: seen.reduce((sum, each) => sum + (each > 0), 0), labels: written.length - 2 };
+}"""
+
+
 def test_points_are_drawn_by_keyboard_alone(browser_page: Opened) -> None:
     page = ready(browser_page("playground"))
     page.locator("#own-box summary").focus()
@@ -348,6 +399,12 @@ def test_digits_show_what_is_taken_for_what(browser_page: Opened) -> None:
     until(page, "document.querySelector('#surface canvas').getAttribute('aria-label').includes('after 1 step:')")
     assert "How often each digit" in page.locator("#surface canvas").get_attribute("aria-label")
     assert page.locator(".neuron").count() == 26
+    left = """node => {
+      const [ratio, middle] = [node.width / node.clientWidth, node.height / 2];
+      const data = node.getContext("2d").getImageData(2 * ratio, middle - 24 * ratio, 48 * ratio, 48 * ratio).data;
+      return new Set(data.filter((_, i) => i % 4 === 2)).size;
+    }"""
+    assert page.locator("#diagram canvas").evaluate(left) > 3  # the shades of an image
 
 
 TRAIN = """async ({ parameters, activation, loss, optimizer, rate, batches }) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -23,7 +24,7 @@ from shared.training.checkpoints import load_checkpoint
 from shared.training.metrics import read_metrics
 from shared.training.settings import QUIET
 from shared.training.step_records import read_line
-from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 
 NAME = "<img src=x onerror=alert(1)>"
 
@@ -167,12 +168,14 @@ def test_without_a_run_the_page_says_how_to_make_one(browser_page: Any) -> None:
 
 
 NUMBERS = """async () => {
-  const { smoothed, clock, bytes, looks, timeUnit } = await import("/static/runs/numbers.js");
+  const { smoothed, clock, bytes, looks, stepPlaces, timeUnit } = await import("/static/runs/numbers.js");
+  const kept = {};
   return {
     smoothed: smoothed([1, null, 3, 3], 0.5), clocks: [0.456, 8, 61, 187, 4800, 90000, null].map(clock),
     bytes: [512, 2048, 91750400, 3e9].map(bytes), units: [10, 500, 9000, 1e6].map((each) => timeUnit(each)[0]),
-    same: looks(["stage3_c", "stage3_c"].map((stage) => ({ stage }))),
-    different: looks(["stage3_c", "stage2_numpy", "stage3_c"].map((stage) => ({ stage }))),
+    looks: looks(["a", "b"].map((code) => ({ code })), kept), fewer: looks([{ code: "b" }, { code: "c" }], kept),
+    shares: stepPlaces({ state: "done", steps: 100 }, { steps: { step: [5, 20] } }, "share"),
+    live: stepPlaces({ state: "running", steps: 100 }, { steps: { step: [5, 20] } }, "share"),
   };
 }"""
 
@@ -184,12 +187,58 @@ def test_the_pages_own_numbers_are_right(browser_page: Any) -> None:
     assert found["clocks"] == ["0.46 s", "8 s", "1 min 1 s", "3 min 7 s", "1 h 20 min", "1 d 1 h", "unknown"]
     assert found["bytes"] == ["512 B", "2 KiB", "87.5 MiB", "2.79 GiB"]
     assert found["units"] == ["seconds", "minutes", "hours", "days"]
-    assert [each["colour"] for each in found["same"]] == ["blue", "orange"]
-    assert [tuple(each.values()) for each in found["different"]] == [
-        ("stage3", "solid"),
-        ("stage2", "solid"),
-        ("stage3", "dash"),
-    ]
+    assert [each["colour"] for each in found["looks"]] == ["blue", "orange"]
+    assert [tuple(each.values()) for each in found["fewer"]] == [("orange", "solid"), ("stage3", "solid")]
+    assert (found["shares"], found["live"]) == ([25, 100], [5, 20])
+
+
+@pytest.mark.parametrize(("width", "look"), [(1280, "light"), (1000, "dark"), (390, "light")])
+def test_a_run_keeps_its_colour_its_name_and_its_note(
+    studio_folder: Path, browser_page: Any, width: int, look: str
+) -> None:
+    page = browser_page("runs", width=width, look=look)
+    ready(page)
+
+    def colours() -> dict[str, str]:
+        script = "nodes => nodes.map(node => [node.innerText.trim(), node.querySelector('line').style.stroke])"
+        return dict(page.locator("#legend > span").evaluate_all(script))
+
+    before = colours()
+    assert {"first", "second", "old"} == set(before)
+    assert len(set(before.values())) == 3
+    page.locator("#list tbody tr", has_text="second").locator("input").click()
+    until(page, "() => document.querySelectorAll('#legend > span').length === 2")
+    assert colours() == {name: before[name] for name in ("first", "old")}
+
+    page.fill("#label-title", "wide")
+    page.fill("#label-note", "does Adam help?")
+    page.keyboard.press("Enter")
+    page.locator("#list .note", has_text="does Adam help?").wait_for()
+    assert json.loads((studio_folder / "second" / "label.json").read_text())["title"] == "wide"
+    page.locator("#list tbody tr", has_text="wide").locator("input").click()
+    until(page, "() => document.querySelectorAll('#legend > span').length === 3")
+    assert colours() == {**{name: before[name] for name in ("first", "old")}, "wide": before["second"]}
+    page.reload()
+    ready(page)
+    assert colours()["wide"] == before["second"]
+
+    page.fill("#find", "optimizer=adam")
+    assert page.locator("#list .name button").all_inner_texts() == ["wide"]
+    page.fill("#find", "learning_rate<0.01")
+    assert page.locator("#list .name button").all_inner_texts() == ["wide"]
+    page.fill("#find", "")
+    page.select_option("#order", "setting learning_rate")
+    assert page.locator("#list .name button").first.inner_text() == "wide"
+    assert page.locator("#list thead th").last.inner_text() == "learning rate"
+
+    page.select_option("#axis", "share")
+    page.wait_for_timeout(500)
+    assert all(each["x"][-1] == pytest.approx(100) for each in lines(page, "#chart-loss"))
+    page.locator("#histograms svg").nth(1).wait_for()
+    assert page.locator("#facts dd", has_text="the mean of the last steps").count() == 1
+    assert page.locator("#facts dd", has_text="of the whole epoch").count() == 1
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
 
 
 LIVE = """

@@ -29,7 +29,7 @@ async function open(id) {
   state.task = task.id;
   at("title").textContent = `${task.id} ${task.title}`;
   at("week").textContent = `Week ${task.week.number}: ${task.week.title} · ${task.week.hours[0]} to ${task.week.hours[1]} hours`;
-  at("place").textContent = task.place;
+  showPlace(task.place);
   replace(at("source"), source(task.source, 0));
   at("about").textContent = task.about;
   at("about-frame").hidden = !task.about;
@@ -51,14 +51,40 @@ function hints(found, last) {
   at("hint").disabled = found.length >= last;
 }
 
+/** Where the file is; the link opens it there in an editor that knows such addresses, as Visual Studio Code does. */
+function showPlace(place) {
+  at("place").textContent = place;
+  at("edit").href = `vscode://file/${encodeURI(place.replaceAll("\\", "/").replace(/^\//, ""))}`;
+}
+
+const took = new Map(); // task: milliseconds of its last check
+let ticking = null;
+
+/** The verdict; while it is made, how long that has taken, beside the last time. */
+function showVerdict(value) {
+  clearInterval(ticking);
+  replace(at("verdict"), verdict(value));
+  if (value.state !== "checking") return;
+  const [task, began] = [state.task, Date.now()];
+  const tick = () => {
+    const [passed, last] = [Date.now() - began, took.get(task)];
+    at("checking").textContent = `${Math.round(passed / 1000)} s${last ? ` of about ${Math.ceil(last / 1000)} s, as the last time` : ""}`;
+    if (last) at("verdict").querySelector("progress").value = Math.min(1, passed / last);
+  };
+  tick();
+  ticking = setInterval(tick, 250);
+  state.ended = () => took.set(task, Date.now() - began);
+}
+
 /** A value of the watch: everything that is shown of the task now. */
 function shown(value) {
   if (value.task !== state.task) return;
   state.progress = value.progress ?? state.progress;
   state.last = value;
-  at("place").textContent = value.place;
+  showPlace(value.place);
   replace(at("source"), source(value.source, value.verdict && !value.verdict.passed && !value.verdict.stub ? value.verdict.line : 0));
-  replace(at("verdict"), verdict(value));
+  showVerdict(value);
+  if (value.state === "done") state.ended?.();
   at("verdict").setAttribute("aria-busy", String(value.state === "checking"));
   list();
   say(sentence(value));
@@ -66,7 +92,7 @@ function shown(value) {
 
 async function choose(id) {
   if (id === state.task) return;
-  replace(at("verdict"), verdict({ state: "checking" }));
+  showVerdict({ state: "checking" });
   await open(id);
   await post("/api/course/choose", { session: state.session, task: id });
   settle();
@@ -96,7 +122,7 @@ async function hint() {
 }
 
 async function again() {
-  replace(at("verdict"), verdict({ state: "checking" }));
+  showVerdict({ state: "checking" });
   await post("/api/course/again", { session: state.session });
 }
 
@@ -147,7 +173,7 @@ async function begin(found) {
   if (matchMedia("(max-width: 62rem)").matches) at("list-frame").open = false;
   const wanted = new URLSearchParams(location.search).get("task");
   await open(wanted ?? found.progress.current);
-  replace(at("verdict"), verdict({ state: "checking" }));
+  showVerdict({ state: "checking" });
   const { session } = await post("/api/course/watch", { task: state.task });
   state.session = session;
   listen(`/api/course/events?session=${encodeURIComponent(session)}`, shown, () => fail("This tab is watched no more. Load the page again."));

@@ -6,7 +6,9 @@ import { matrices } from "/static/course/matrix.js";
 
 /** What is shown of a value of the watch; see groundup/studio/course/watching.py. */
 export function verdict(value) {
-  if (value.state === "checking") return [html("p", { class: "headline" }, "Checking …")];
+  if (value.state === "checking") {
+    return [html("p", { class: "headline" }, "Checking …"), html("progress", { "aria-label": "Time of this check" }), html("p", { class: "quiet", id: "checking" })];
+  }
   if (value.state !== "done") return [html("p", { class: "headline bad" }, "Not graded"), html("p", { class: "what" }, value.said)];
   const found = value.verdict;
   if (found.stub) return [html("p", { class: "headline" }, untouched(value)), html("p", {}, found.what)];

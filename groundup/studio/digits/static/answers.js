@@ -14,14 +14,18 @@ export function winnerOf(values) {
   return values.indexOf(Math.max(...values));
 }
 
-/** A bar for each class. probabilities: null before the first drawing. */
-export function showBars(node, classes, probabilities) {
+const LEAST = 6; // powers of ten below 1 that a logarithmic bar shows
+
+/** A bar for each class. probabilities: null before the first drawing; logarithmic: a sixth of the bar for each power of ten */
+export function showBars(node, classes, probabilities, logarithmic = false) {
   const winner = probabilities ? winnerOf(probabilities) : -1;
   replace(node, html("ol", { class: "bars" }, ...classes.map((name, i) => {
     const share = probabilities ? probabilities[i] : 0;
-    const bar = html("span", { class: "bar", "aria-hidden": "true" }, html("span", { style: { width: `${100 * share}%` } }));
+    const length = logarithmic ? Math.max(0, 1 + Math.log10(share) / LEAST) : share;
+    const said = logarithmic ? `${number(100 * share, 2)} %` : percent(share);
+    const bar = html("span", { class: "bar", "aria-hidden": "true" }, html("span", { style: { width: `${100 * length}%` } }));
     return html("li", { class: i === winner ? "winner" : null },
-      html("b", {}, name), bar, html("span", { class: "number" }, probabilities ? percent(share) : ""));
+      html("b", {}, name), bar, html("span", { class: "number" }, probabilities ? said : ""));
   })));
 }
 

@@ -22,14 +22,14 @@ export function makeLayers(node, network, chosen) {
 function denseLayers(node, network, chosen) {
   const hidden = network.sizes.slice(1, -1).map((size) => Math.min(size, MOST));
   const narrow = node.clientWidth < 640;
-  const plan = (narrow ? upright : lying)(hidden, network.sizes.at(-1));
+  const plan = (narrow ? upright : lying)(hidden, network.sizes.at(-1), Math.max(...network.classes.map((name) => name.length)));
   const input = svg("g", {});
   const lines = svg("g", { class: "lines" });
   const circles = plan.units.map((units, layer) => units.map(({ x, y, r }) => svg("circle", { cx: x, cy: y, r, class: `unit unit${layer}` })));
   const ring = svg("circle", { class: "ring", r: 0 });
-  const answers = plan.answers.map(({ x, y, labelX, labelY, anchor }, i) => ({
+  const answers = plan.answers.map(({ x, y, labelX, labelY, anchor, turned }, i) => ({
     circle: svg("circle", { cx: x, cy: y, r: 11, class: `unit unit${hidden.length}` }),
-    label: svg("text", { x: labelX, y: labelY, "text-anchor": anchor }, narrow ? network.classes[i].slice(0, 3) : network.classes[i]),
+    label: svg("text", { x: labelX, y: labelY, "text-anchor": anchor, transform: turned ? `rotate(-78 ${labelX} ${labelY})` : null }, network.classes[i]),
   }));
   const frame = svg("rect", { ...plan.input, height: plan.input.width, class: "frame" });
   const picture = svg("svg", { viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img", tabindex: hidden.length ? 0 : null, class: "layers" },
@@ -133,7 +133,7 @@ export function productsOf({ inputs, weights }) {
 }
 
 /** The layers from left to right, for wide screens. */
-function lying(hidden, classes) {
+function lying(hidden, classes, longest) {
   const height = 330;
   const slot = 430 / Math.max(hidden.length, 1);
   const grids = hidden.map((count, i) => grid(count, 340 + i * slot, 25, slot - 25, 280));
@@ -141,18 +141,19 @@ function lying(hidden, classes) {
     const [x, y] = [830, 25 + (280 * (i + 0.5)) / classes];
     return { x, y, labelX: x + 20, labelY: y + 5, anchor: "start" };
   });
-  return { width: 900, height, input: { x: 10, y: 25, width: 280 }, answers, ...together(grids) };
+  return { width: Math.max(900, 860 + 9 * longest), height, input: { x: 10, y: 25, width: 280 }, answers, ...together(grids) };
 }
 
 /** The layers from top to bottom, for phones. */
-function upright(hidden, classes) {
+function upright(hidden, classes, longest) {
   const grids = hidden.map((count, i) => grid(count, 10, 175 + i * 150, 340, 125));
   const y = 175 + hidden.length * 150 + 30;
+  const turned = longest > 3; // longer names stand slanting below their circles
   const answers = Array.from({ length: classes }, (_, i) => {
     const x = 10 + (340 * (i + 0.5)) / classes;
-    return { x, y, labelX: x, labelY: y + 28, anchor: "middle" };
+    return turned ? { x, y, labelX: x + 4, labelY: y + 24, anchor: "end", turned } : { x, y, labelX: x, labelY: y + 28, anchor: "middle" };
   });
-  return { width: 360, height: y + 40, input: { x: 110, y: 10, width: 140 }, answers, ...together(grids) };
+  return { width: 360, height: y + 40 + (turned ? 7 * longest : 0), input: { x: 110, y: 10, width: 140 }, answers, ...together(grids) };
 }
 
 function together(grids) {

@@ -129,7 +129,7 @@ function showAnswer() {
   const words = network.certain ? `It is a ${name}, with a probability of ${percent(probabilities[winner]).replace("> ", "more than ")}.`
     : `It is a ${name}. This network was trained with another loss: its numbers rank the classes, and are no probabilities.`;
   replace(known("answer"), words);
-  showBars(place("bars"), network.classes, probabilities);
+  showBars(place("bars"), network.classes, probabilities, place("log-bars").checked);
   showTable();
 }
 
@@ -250,6 +250,7 @@ async function begin() {
   await choose(known[0].name);
 }
 
+place("log-bars").onchange = () => { if (shown) showAnswer(); };
 let narrow = innerWidth < 700;
 addEventListener("resize", () => {
   if (narrow === innerWidth < 700 || network === null) return;

@@ -90,7 +90,8 @@ function arrayPicture(walk, step, thread, number, written, wrong, choose) {
   }
   for (const [, place] of mine) frame(pen, cell(place), size, colour("ink"), 2.5);
   if (wrong && wrong[0] === number) frame(pen, cell(wrong[1]), size, colour("bad"), 3);
-  const said = sentences(walk, array, written, mine, fresh, thread, results, wrong && wrong[0] === number ? wrong[1] : null);
+  const said = sentences(walk, array, written, mine, fresh, thread, results, wrong && wrong[0] === number ? wrong[1] : null)
+    || `Thread ${walk.threadName(thread)} does not touch it in this step${marked.size ? "; others of its warp do" : ""}.`;
   node.setAttribute("aria-label", `${array.name}, ${array.dtype}, ${array.shape.join(" by ")}. ${said}`);
   const part = view.top || view.left || view.rows * view.columns < array.shape.reduce((a, b) => a * b, 1)
     ? ` from ${elementName(array, view.top * view.stride + view.left)}` : "";
@@ -112,7 +113,7 @@ function sentences(walk, array, written, mine, fresh, thread, results, wrong) {
     parts.push(`Thread ${walk.threadName(thread)} computes ${named}${results.length > 3 ? ` and ${results.length - 3} more` : ""}.`);
   }
   if (wrong !== null) parts.push(`The framed element [${indexOf(array.shape, wrong).join(", ")}] gets a wrong result.`);
-  return parts.join(" ") || "Not touched in this step.";
+  return parts.join(" ");
 }
 
 function lattice(pen, view, size) {

@@ -45,6 +45,18 @@ export class Chooser {
     if (target.kind === "project") ["m", "n", "k"].forEach((name, at) => { $(name).value = target.size[at]; });
   }
 
+  /** Choose what was opened before the page was loaded again, if it is still offered. */
+  take(target) {
+    const same = (each) => ["kind", "name", "id", "path", "kernel"].every((name) => each[name] === target[name]);
+    const place = this.targets.findIndex(same);
+    if (place < 0) return;
+    $("choice").value = String(place);
+    this.changed();
+    if (target.size) ["m", "n", "k"].forEach((name, at) => { $(name).value = target.size[at]; });
+    $("args").value = target.args ?? "";
+    for (const name of ["grid", "block"]) $(name).value = target[name]?.join(",") ?? "";
+  }
+
   /** What is chosen, as routes.py takes it. */
   target() {
     const target = { ...this.targets[Number($("choice").value)] };

@@ -14,6 +14,7 @@ import { variablesTable } from "/static/kernel/variables.js";
 import { WARP, Walk, elementName } from "/static/kernel/walk.js";
 
 const $ = (name) => document.getElementById(name);
+const KEPT = "groundup-kernel";
 const carried = embedded();
 const source = new Source($("source"), toggleBarrier);
 let session = null;
@@ -23,9 +24,14 @@ let race = null;
 let step = 0;
 let thread = 0;
 let asked = 0; // of the latest question: an older answer is not shown
+let playing = null; // the timer that goes on by itself
+let opened = null; // the target of the walk that is shown
 let opening = false; // while another kernel is opened nothing of it is known, and nothing more is asked about the last
 
 if (carried) {
+  document.body.classList.add("carried");
+  document.querySelector("h1").className = "hidden";
+  document.querySelectorAll(".walkthrough > div").forEach((each) => { each.tabIndex = 0; });
   $("chooser").hidden = true;
   show(carried, carried.title);
   if (carried.race) {
@@ -43,7 +49,25 @@ async function begin() {
   ({ session } = begun);
   listen(`/api/kernel/watch?session=${encodeURIComponent(session)}`, () => {});
   if (begun.first === null) await offered;
-  await Promise.all([offered, open(begun.first ?? chooser.target())]);
+  const kept = JSON.parse(sessionStorage.getItem(KEPT)); // of this tab, before it was loaded again
+  const walked = open(kept?.target ?? begun.first ?? chooser.target());
+  await offered;
+  if (kept) chooser.take(kept.target);
+  if (await walked && kept) await goBack(kept);
+}
+
+/** Go back to where the reader was before the page was loaded again. */
+async function goBack({ block, warp, barriers, at, who }) {
+  if (block || warp) await other(block, warp, who);
+  if (barriers.length) await toggleBarrier(barriers[0]);
+  thread = who;
+  step = Math.min(at, walk.length - 1);
+  draw();
+}
+
+function keep() {
+  const kept = { target: opened, block: walk.data.number, warp: walk.data.warp, barriers: race?.barriers ?? [], at: step, who: thread };
+  if (opened) sessionStorage.setItem(KEPT, JSON.stringify(kept));
 }
 
 async function open(target) {
@@ -54,11 +78,13 @@ async function open(target) {
     const answer = await post("/api/kernel/open", { session, target });
     if (mine !== asked) return;
     settle();
+    opened = target;
     replace($("found"), printed(answer.printed));
     hide(false);
     show(answer, null);
     $("waiting").textContent = "";
-    askVerdicts(mine);
+    askVerdicts(target);
+    return true;
   } catch (error) {
     if (mine === asked) {
       $("waiting").textContent = "";
@@ -66,6 +92,7 @@ async function open(target) {
     }
     fail(error);
   }
+  return false;
 }
 
 /** Hide the walk of the kernel before this one, or show it again. */
@@ -106,16 +133,16 @@ function stripe(at, kind) {
   return html("span", { class: kind, style: { left: `${(100 * at) / Math.max(1, walk.length - 1)}%` } });
 }
 
-async function askVerdicts(mine) {
+async function askVerdicts(target) {
   try {
     const { verdicts } = await post("/api/kernel/verdicts", { session });
-    if (mine !== asked) return;
+    if (target !== opened) return;
     source.note(verdicts.lines);
     $("found").prepend(html("h3", {}, "The lens"), verdicts.summary.length
       ? html("ul", {}, ...verdicts.summary.map(([level, text]) => html("li", { class: level === "error" ? "bad" : null }, text)))
       : html("p", {}, "Nothing to find fault with in the blocks that were traced."));
   } catch (error) {
-    if (mine === asked) $("found").prepend(html("p", {}, `The lens has no verdict: ${error.message}`));
+    if (target === opened) $("found").prepend(html("p", {}, `The lens has no verdict: ${error.message}`));
   }
 }
 
@@ -177,8 +204,9 @@ async function toggleBarrier(number) {
     showRace(carried.race);
     return;
   }
-  $("waiting").textContent = "Looking for an order of the warps that gives a wrong number …";
-  say($("waiting").textContent);
+  const searching = "Looking for an order of the warps that gives a wrong number …";
+  source.sign(number, searching);
+  say(searching);
   const mine = ++asked;
   const data = (right ?? walk).data;
   try {
@@ -187,10 +215,11 @@ async function toggleBarrier(number) {
     settle();
     right ??= walk;
     showRace({ ...answer.race, barriers: [number] });
+    $("race").scrollIntoView({ block: "center" });
   } catch (error) {
+    source.sign(number, null);
     fail(error);
   }
-  $("waiting").textContent = "";
 }
 
 function showRace(found) {
@@ -233,6 +262,7 @@ function draw() {
   $("thread-number").value = thread;
   replace($("now"), sentence(at));
   source.mark(at);
+  keep();
   const wrong = race?.found ? race.cell : null;
   replace($("variables"), html("h2", {}, "Variables"), variablesTable(walk, step, thread));
   replace($("requests"), html("h2", {}, `What warp ${walk.data.warp} asks for`), requestPictures(walk, step, thread));
@@ -267,9 +297,19 @@ function sentence(at) {
 
 // ---- controls
 
+/** Go on by itself, at the reader's speed, until the end; or stop. */
+function play(on) {
+  clearInterval(playing);
+  playing = on ? setInterval(() => (step < walk.length - 1 && !opening ? go(step + 1) : play(false)), 1000 / Number($("speed").value)) : null;
+  $("play").textContent = on ? "Pause" : "Play";
+}
+
 $("first").onclick = () => go(0);
 $("back").onclick = () => go(step - 1);
 $("next").onclick = () => go(step + 1);
+$("access").onclick = () => go(walk.nextAccess(step));
+$("play").onclick = () => play(playing === null);
+$("speed").onchange = () => play(playing !== null);
 $("barrier").onclick = () => go(walk.nextBarrier(step));
 $("last").onclick = () => go(walk.length - 1);
 $("slider").oninput = () => go(Number($("slider").value));
@@ -280,6 +320,8 @@ keys(document, {
   ArrowLeft: () => walk && go(step - 1),
   ArrowDown: () => walk && select(thread + 1),
   ArrowUp: () => walk && select(thread - 1),
+  a: () => walk && go(walk.nextAccess(step)),
+  p: () => walk && play(playing === null),
   b: () => walk && go(walk.nextBarrier(step)),
   Home: () => walk && go(0),
   End: () => walk && go(walk.length - 1),

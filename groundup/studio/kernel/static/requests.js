@@ -65,19 +65,19 @@ function sectors(walk, access, own) {
   const group = new Map();
   found.forEach(({ lanes }, at) => lanes.forEach((lane) => group.set(lane, at % GROUPS)));
   const perRow = 8;
-  const [width, height] = [WARP * CELL, 34 + Math.ceil(found.length / perRow) * 34 + 4];
+  const [width, height] = [WARP * CELL, 38 + Math.ceil(found.length / perRow) * 34 + 6];
   const parts = laneRow(access, own, (lane) => `group${group.get(lane)}`);
   const words = SECTOR / WORD;
   const cell = width / perRow / words - 0.75;
   found.forEach(({ sector }, at) => {
-    const [left, top] = [(at % perRow) * (width / perRow), 44 + Math.floor(at / perRow) * 34];
+    const [left, top] = [(at % perRow) * (width / perRow), 48 + Math.floor(at / perRow) * 34];
     for (let word = 0; word < words; word++) {
       const address = sector * SECTOR + word * WORD;
       const lanes = lanesAt(access, address);
       parts.push(svg("rect", { x: left + word * cell, y: top, width: cell, height: 18, class: lanes.length ? `cell group${at % GROUPS}` : "cell" }));
       if (lanes.includes(own)) parts.push(svg("rect", { x: left + word * cell + 1, y: top + 1, width: cell - 2, height: 16, class: "own" }));
     }
-    parts.push(svg("text", { x: left, y: top + 28, "font-size": 9, class: "mute" }, `byte ${sector * SECTOR}`));
+    parts.push(svg("text", { x: left, y: top + 30, "font-size": 11, class: "mute" }, `byte ${sector * SECTOR}`));
   });
   const [count, ideal] = access.cost ?? [found.length, found.length];
   const enough = count > ideal ? `; ${ideal} would do` : "";
@@ -89,18 +89,18 @@ function sectors(walk, access, own) {
 function banks(walk, access, own) {
   const found = banksOf(access);
   const rows = Math.max(...found.map((bank) => bank.length));
-  const [width, height] = [WARP * CELL, 62 + rows * CELL];
+  const [width, height] = [WARP * CELL, 66 + rows * CELL];
   const parts = laneRow(access, own, () => "group0");
   found.forEach((bank, at) => {
-    parts.push(svg("text", { x: (at + 0.5) * CELL, y: 54, "font-size": 8.5, "text-anchor": "middle", class: "mute" }, String(at)));
+    parts.push(svg("text", { x: (at + 0.5) * CELL, y: 58, "font-size": 11, "text-anchor": "middle", class: "mute" }, String(at)));
     bank.forEach(({ lanes }, row) => {
-      const [left, top] = [at * CELL, 58 + row * CELL];
+      const [left, top] = [at * CELL, 62 + row * CELL];
       parts.push(svg("rect", { x: left, y: top, width: CELL, height: CELL, class: row ? "cell conflict" : "cell group0" }));
-      parts.push(svg("text", { x: left + CELL / 2, y: top + 14, "font-size": 9, "text-anchor": "middle" },
+      parts.push(svg("text", { x: left + CELL / 2, y: top + 14, "font-size": 10.5, "text-anchor": "middle" },
         lanes.length === 1 ? String(lanes[0]) : `${lanes.length}×`));
       if (lanes.includes(own)) parts.push(svg("rect", { x: left + 1, y: top + 1, width: CELL - 2, height: CELL - 2, class: "own" }));
     });
-    if (bank.length === 0) parts.push(svg("rect", { x: at * CELL, y: 58, width: CELL, height: CELL, class: "cell" }));
+    if (bank.length === 0) parts.push(svg("rect", { x: at * CELL, y: 62, width: CELL, height: CELL, class: "cell" }));
   });
   const [passes, ideal] = access.cost ?? [rows, 1];
   const conflict = passes > ideal ? `, ${plural(passes, "pass", "passes")} where ${ideal} would do: a bank conflict` : `, ${plural(passes, "pass", "passes")}, no bank conflict`;
@@ -115,11 +115,11 @@ function laneRow(access, own, group) {
   for (let lane = 0; lane < WARP; lane++) {
     const active = access.lanes.includes(lane);
     parts.push(svg("rect", { x: lane * CELL, y: 12, width: CELL, height: CELL, class: active ? `cell ${group(lane)}` : "cell" }));
-    parts.push(svg("text", { x: (lane + 0.5) * CELL, y: 26, "font-size": 9, "text-anchor": "middle", class: active ? "" : "mute" }, String(lane)));
+    parts.push(svg("text", { x: (lane + 0.5) * CELL, y: 26, "font-size": 12, "text-anchor": "middle", class: active ? "" : "mute" }, String(lane)));
     if (lane === own) parts.push(svg("rect", { x: lane * CELL + 1, y: 13, width: CELL - 2, height: CELL - 2, class: "own" }));
   }
-  parts.push(svg("text", { x: 0, y: 9, "font-size": 9, class: "mute" }, "lanes of the warp"));
-  parts.push(svg("text", { x: 0, y: 42, "font-size": 9, class: "mute" },
+  parts.push(svg("text", { x: 0, y: 9, "font-size": 11, class: "mute" }, "lanes of the warp"));
+  parts.push(svg("text", { x: 0, y: 43, "font-size": 11, class: "mute" },
     access.array.space === "shared" ? "banks of shared memory, and the lanes that ask each for a word" : "sectors of global memory, with the words that are asked for"));
   return parts;
 }
@@ -130,7 +130,7 @@ function exchange(walk, step, results, own) {
   for (let lane = 0; lane < WARP; lane++) {
     const at = results.lanes.indexOf(lane);
     parts.push(svg("rect", { x: lane * CELL, y: 2, width: CELL, height: CELL, class: at < 0 ? "cell" : "cell group2" }));
-    parts.push(svg("text", { x: (lane + 0.5) * CELL, y: 16, "font-size": 9, "text-anchor": "middle" }, String(lane)));
+    parts.push(svg("text", { x: (lane + 0.5) * CELL, y: 16, "font-size": 12, "text-anchor": "middle" }, String(lane)));
     if (lane === own) parts.push(svg("rect", { x: lane * CELL + 1, y: 3, width: CELL - 2, height: CELL - 2, class: "own" }));
   }
   const at = results.lanes.indexOf(own);

@@ -34,6 +34,15 @@ export class Source {
     return row;
   }
 
+  /** Write a sign in place of a barrier's button, or take it away again: there the reader looks who has pressed it. */
+  sign(number, text) {
+    const [source, line] = this.data.barriers[number];
+    const button = this.lines.get(`${source}:${line}`)?.querySelector("button");
+    if (!button) return;
+    button.disabled = text !== null;
+    button.textContent = text ?? "Take this barrier away";
+  }
+
   /** Mark the line of a step, and bring it into sight. */
   mark({ source, line }) {
     this.node.querySelector(".now")?.removeAttribute("aria-current");

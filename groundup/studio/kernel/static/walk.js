@@ -191,6 +191,13 @@ export class Walk {
     return this.length - 1;
   }
 
+  /** The step of the next access to global or shared memory by the warp, after `step`; the last step if there is none. */
+  nextAccess(step) {
+    const reaches = (each) => (each.a ?? []).some(({ m }) => this.data.arrays[m].space !== "local");
+    const found = this.steps.findIndex((each, at) => at > step && reaches(each));
+    return found < 0 ? this.length - 1 : found;
+  }
+
   /** The steps with a barrier. */
   barrierSteps() {
     return this.steps.flatMap((step, at) => ((step.o ?? "").startsWith("syncthreads") ? [at] : []));

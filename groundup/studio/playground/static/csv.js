@@ -10,7 +10,7 @@ export const MOST_CLASSES = 5;
 const MOST_CHARACTERS = 200_000;
 
 /**
- * { points: [[x1, x2, class], …], ranges: [[least, largest], …] of both columns, names: the numbers of the classes }
+ * { points: [[x1, x2, class], …], ranges: [[least, largest], …] of both columns, names: the classes' numbers or words }
  *
  * Throws an Error with a sentence for the reader.
  */
@@ -19,7 +19,7 @@ export function readPoints(text) {
   const rows = rowsOf(text);
   if (!rows.length) throw new Error("There is no line with numbers. Each line should be like 5.1, 3.5, 0");
   if (rows.length > MOST_POINTS) throw new Error(`There are ${rows.length.toLocaleString("en-US")} points; at most 1,000 are taken. Leave some lines out.`);
-  const names = [...new Set(rows.map((row) => row.values[2]))].sort((a, b) => a - b);
+  const names = [...new Set(rows.map((row) => row.values[2]))].sort((a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : 1));
   if (names.length > MOST_CLASSES) throw new Error(`The last column has ${names.length} different classes (${names.slice(0, 6).join(", ")}, …); at most 5 can be told apart here.`);
   if (names.length < 2) throw new Error(`Every line is of class ${names[0]}. At least two classes are needed.`);
   if (rows.length < 4) throw new Error(`There are ${rows.length} points; at least 4 are needed, because some are kept for the test.`);
@@ -45,14 +45,16 @@ function rowsOf(text) {
   return rows;
 }
 
-/** The three numbers of a line, or an Error that names the line and what is wrong with it. */
+/** Two numbers and the class, a whole number or a word, of a line; or an Error that names the line and what is wrong with it. */
 function checked(cells, line) {
   if (cells.length !== 3) {
     throw new Error(`Line ${line} has ${cells.length} ${cells.length === 1 ? "column" : "columns"}; expected three: x, y and the class.`);
   }
   return cells.map((cell, i) => {
     const value = Number(cell);
+    if (i === 2 && cell !== "" && Number.isNaN(value)) return cell.slice(0, 30);
     const which = ["first column (x)", "second column (y)", "third column (the class)"][i];
+    if (i === 2 && cell === "") throw new Error(`Line ${line}: the ${which} is empty.`);
     if (cell === "" || !Number.isFinite(value)) throw new Error(`Line ${line}: the ${which} should be a number, and is “${cell}”.`);
     if (i === 2 && !Number.isInteger(value)) throw new Error(`Line ${line}: the ${which} should be a whole number, and is ${cell}.`);
     if (Math.abs(value) > 1e12) throw new Error(`Line ${line}: the ${which} is ${cell}; numbers up to 1e12 can be drawn.`);

@@ -4,7 +4,7 @@ import { canvas, number, replace } from "/static/common/draw.js";
 import { palette } from "/static/playground/colours.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [46, 10, 8, 22];
-const DECADES = 6;
+const DECADES = 12;
 
 /**
  * holder: an element with a height. Returns { resize(), draw(steps, lines, spoken) }.
@@ -30,6 +30,10 @@ export function curvesIn(holder, { logarithmic = false } = {}) {
     const x = (step) => LEFT + (step / last) * (width - LEFT - RIGHT);
     const y = (value) => height - BOTTOM - ((scaled(value) - low) / (high - low)) * (height - TOP - BOTTOM);
     drawAxis(low, high, last, y, colours);
+    pen.save();
+    pen.beginPath();
+    pen.rect(LEFT, TOP - 1, width - LEFT - RIGHT, height - TOP - BOTTOM + 2);
+    pen.clip(); // what is below the last power of ten stays off the axis
     lines.forEach((values, i) => {
       pen.strokeStyle = colours.lines[i % colours.lines.length];
       pen.lineWidth = 2;
@@ -41,12 +45,12 @@ export function curvesIn(holder, { logarithmic = false } = {}) {
           connected = false;
           return;
         }
-        pen[connected ? "lineTo" : "moveTo"](x(steps[at]), Math.max(TOP, y(value)));
+        pen[connected ? "lineTo" : "moveTo"](x(steps[at]), y(value));
         connected = true;
       });
       pen.stroke();
     });
-    pen.setLineDash([]);
+    pen.restore();
   }
 
   function drawAxis(low, high, last, y, colours) {
@@ -99,7 +103,8 @@ function rangeOf(lines, logarithmic) {
 }
 
 function ticks(low, high, logarithmic) {
-  if (logarithmic) return Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i));
+  const each = Math.ceil((high - low) / 6); // so many powers of ten from one line to the next
+  if (logarithmic) return Array.from({ length: Math.floor((high - low) / each) + 1 }, (_, i) => 10 ** (high - i * each));
   const rough = high / 3;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);

@@ -105,7 +105,12 @@ export function diagramIn(holder, { onselect, onsize }) {
       if (word) write(word, x + side / 2, y + side / 2, colours);
     });
     if (column.more) write(`and ${column.more} more`, column.middle, height - 8, colours);
-    if (layer === 0 && !scene.points) write("28 × 28", column.middle, height / 2, colours);
+    if (layer === 0 && scene.image) {
+      const side = 2 * SIDE_MARGIN - 4;
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(pixelCanvas(scene.image, IMAGE, IMAGE, colours.tile, 128), column.middle - side / 2, (height - side) / 2, side, side);
+      write("28 × 28", column.middle, (height + side) / 2 + 12, colours);
+    }
   }
 
   function crossOut(x, y, side, colours) {
@@ -171,10 +176,16 @@ function wordOn(layer, neuron, scene, drawn) {
   return !drawn && layer === scene.sizes.length - 1 ? String(neuron) : "";
 }
 
+/** What a class is called: the word that the reader's own data have for it, or its number. */
+export function classOf(number, { names }) {
+  const name = names?.[number];
+  return typeof name === "string" ? name : `class ${name ?? number}`;
+}
+
 /** What a neuron is called. */
 export function nameOf(layer, neuron, scene) {
   if (layer === 0) return `Input x${neuron + 1}`;
-  if (layer === scene.sizes.length - 1) return `Output for class ${neuron}`;
+  if (layer === scene.sizes.length - 1) return `Output for ${classOf(neuron, scene)}`;
   return `Hidden layer ${layer}, neuron ${neuron + 1}`;
 }
 

@@ -8,11 +8,12 @@ import { pointAt, surfaceIn } from "/static/playground/surface.js";
 const STEP = 0.1;
 const LIMIT = 1.15;
 
-/** Fill the panel. ontrain(points) is called when the reader wants to train on the points. Returns { show(points) }. */
+/** Fill the panel. ontrain(points, names) is called when the reader wants to train on the points. Returns a function: how many there are. */
 export function ownDataIn(document, ontrain) {
   const part = (id) => document.getElementById(id);
   let points = [];
   let label = 0;
+  let names = null; // the words or numbers that a text had for its classes
   let cross = null;
   const sheet = surfaceIn(part("sheet"), {
     tabindex: 0, role: "application",
@@ -56,15 +57,18 @@ export function ownDataIn(document, ontrain) {
   sheet.node.addEventListener("blur", () => { cross = null; show(); });
   sheet.node.addEventListener("click", (event) => add(...pointAt(sheet.node, event, EDGE)));
 
-  replace(part("pens"), ...Array.from({ length: MOST_CLASSES }, (_, i) => {
-    const input = html("input", { type: "radio", name: "pen", value: i, checked: i === 0, onchange: () => { label = i; } });
-    return html("label", {}, input, html("span", { class: `swatch class${i}` }), `class ${i}`);
+  const penOf = (i) => names?.[i] ?? `class ${i}`;
+  const pens = () => replace(part("pens"), ...Array.from({ length: MOST_CLASSES }, (_, i) => {
+    const input = html("input", { type: "radio", name: "pen", value: i, checked: i === label, onchange: () => { label = i; } });
+    return html("label", {}, input, html("span", { class: `swatch class${i}` }), String(penOf(i)));
   }));
+  pens();
 
   function read(text) {
     try {
       const found = readPoints(text);
-      points = found.points;
+      ({ points, names } = found);
+      pens();
       part("csv-error").textContent = "";
       part("csv-scale").textContent = described(found);
     } catch (error) {
@@ -80,10 +84,11 @@ export function ownDataIn(document, ontrain) {
     part("csv").value = (await file.slice(0, 300_000).text());
     read(part("csv").value);
   });
-  part("own-clear").addEventListener("click", () => { points = []; show(); });
-  part("own-train").addEventListener("click", () => ontrain(points));
+  part("own-clear").addEventListener("click", () => { points = []; names = null; pens(); show(); });
+  part("own-train").addEventListener("click", () => ontrain(points, names));
   part("own-box").addEventListener("toggle", show);
   show();
+  return () => points.length;
 }
 
 /** How the numbers of a text have become points of the square. */

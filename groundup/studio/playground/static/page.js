@@ -28,6 +28,7 @@ let trainer = null;
 let begun = null; // a promise: the trainer is there; what the reader does before that waits for it
 let scene = null;
 let ownPoints = [];
+let ownNames = null;
 const pending = []; // pictures that wait for a frame, the oldest first
 let waiting = 0;
 let running = false;
@@ -94,7 +95,7 @@ async function changeNow(changed) {
 }
 
 function showScene(next) {
-  scene = next;
+  scene = { ...next, names: next.settings.data === "own" ? ownNames : null };
   showFields(scene.settings);
   const hash = toHash(scene.settings);
   history.replaceState(null, "", location.href.split("#")[0] + (hash && `#${hash}`));
@@ -164,10 +165,14 @@ part("begin").addEventListener("click", async () => {
 });
 part("fewer").addEventListener("click", () => change({ layers: scene.settings.layers.slice(0, -1) }));
 part("more").addEventListener("click", () => change({ layers: [...scene.settings.layers, scene.settings.layers.at(-1) ?? 4] }));
-ownDataIn(document, (points) => {
-  ownPoints = points;
+const drawnPoints = ownDataIn(document, (points, names) => {
+  [ownPoints, ownNames] = [points, names];
   change({ data: "own" });
   part("network-title").scrollIntoView({ block: "nearest" });
+});
+
+addEventListener("beforeunload", (event) => { // the browser asks; a frame in the book does not hold its reader
+  if (window.top === window && (part("steps").textContent !== "0" || drawnPoints())) event.preventDefault();
 });
 
 let width = part("diagram").clientWidth;

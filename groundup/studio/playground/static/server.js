@@ -31,7 +31,7 @@ export async function open(settings, onpicture) {
 }
 
 function unpackedScene(scene) {
-  return { ...scene, picture: unpacked(scene.picture) };
+  return { ...scene, image: scene.image && new Int8Array(bytes(scene.image).buffer), picture: unpacked(scene.picture) };
 }
 
 function unpacked(picture) {

@@ -3,7 +3,7 @@
 import { html, number, replace } from "/static/common/draw.js";
 import { confusionIn } from "/static/playground/confusion.js";
 import { curvesIn } from "/static/playground/curves.js";
-import { diagramIn, factsOf, IMAGE, INPUTS, nameOf } from "/static/playground/diagram.js";
+import { classOf, diagramIn, factsOf, IMAGE, INPUTS, nameOf } from "/static/playground/diagram.js";
 import { MISTAKES } from "/static/playground/mistakes.js";
 import { formulaOf } from "/static/playground/formula.js";
 import { TILE } from "/static/playground/pictures.js";
@@ -60,7 +60,7 @@ export function view(onsize) {
     part("fewer").disabled = hidden === 0;
     part("more").disabled = hidden === MOST.layers;
     part("show-test").parentElement.hidden = !plane;
-    const names = Array.from({ length: plane ? scene.classes : 0 }, (_, i) => html("span", {}, html("span", { class: `swatch class${i}` }), ` class ${i}`));
+    const names = Array.from({ length: plane ? scene.classes : 0 }, (_, i) => html("span", {}, html("span", { class: `swatch class${i}` }), ` ${classOf(i, scene)}`));
     replace(part("classes"), names);
     show(next.picture, next.picture.running);
   }

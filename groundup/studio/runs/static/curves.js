@@ -2,11 +2,11 @@
 
 import { chart } from "/static/common/chart.js";
 import { colour, html } from "/static/common/draw.js";
-import { any, epochPlaces, logarithmic, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
+import { any, axisTitle, epochPlaces, logarithmic, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
 
 const CHARTS = [
   { id: "loss", title: "Loss", note: "Lines: training. Points: data that was held out, at the end of each epoch.", lines: lossLines, logarithm: true },
-  { id: "accuracy", title: "Accuracy", note: "Lines with points: held-out data. Thin: the first 1,000 training samples.", lines: accuracyLines, tickformat: ".1~%" },
+  { id: "accuracy", title: "Accuracy", note: "Filled points: validation data. Open points: test data. Thin: the first 1,000 training samples.", lines: accuracyLines, tickformat: ".1~%" },
   { id: "rate", title: "Learning rate", lines: (each, shown) => column(each, shown, "rate", "learning_rate"), zero: true },
   { id: "speed", title: "Images per second", note: "Without evaluations.", lines: (each, shown) => column(each, shown, "images_per_second", "samples_per_second"), zero: true, tickformat: "~s", plain: true },
   { id: "cores", title: "Processor", note: "Cores that were busy for the training.", lines: (each, shown) => column(each, shown, "cores"), zero: true },
@@ -36,7 +36,7 @@ export async function draw(drawn, options) {
     const lines = made();
     node.hidden = lines.length === 0;
     if (node.hidden) continue;
-    const title = options.axis === "time" ? `time in ${unit}` : `${options.axis}s`;
+    const title = axisTitle(options.axis, unit);
     await chart(node.querySelector(".chart"), () => ({ data: made(), layout: layout(each, options, title, lines) }), spoken(each, lines));
   }
 }
@@ -88,7 +88,7 @@ function column(each, shown, name, epochName = null, divisor = 1) {
     return [line(each, stepPlaces(run, columns, shown.axis, shown.divisor), shown.smoothing && name !== "rate" ? smoothed(values, shown.smoothing) : values)];
   }
   if (!epochName || !any(columns.epochs[epochName])) return [];
-  return [line(each, epochPlaces(columns, shown.axis, shown.divisor), scaled(columns.epochs[epochName]), { mode: "lines+markers" })];
+  return [line(each, epochPlaces(run, columns, shown.axis, shown.divisor), scaled(columns.epochs[epochName]), { mode: "lines+markers" })];
 }
 
 function perGpu(each, shown, name, divisor = 1) {
@@ -107,11 +107,11 @@ function lossLines(each, shown) {
     if (shown.smoothing) found.push(line(each, x, loss, { width: 1, opacity: 0.35, hoverinfo: "skip", hovertemplate: null, spoken: false }));
     found.push(line(each, x, shown.smoothing ? smoothed(loss, shown.smoothing) : loss));
   } else if (any(columns.epochs.train_loss)) {
-    found.push(line(each, epochPlaces(columns, shown.axis, shown.divisor), columns.epochs.train_loss, { mode: "lines+markers" }));
+    found.push(line(each, epochPlaces(run, columns, shown.axis, shown.divisor), columns.epochs.train_loss, { mode: "lines+markers" }));
   }
   const part = held(columns, "loss");
   if (part) {
-    found.push(line(each, epochPlaces(columns, shown.axis, shown.divisor), columns.epochs[`${part}_loss`],
+    found.push(line(each, epochPlaces(run, columns, shown.axis, shown.divisor), columns.epochs[`${part}_loss`],
       { mode: "markers", name: `${run.name}, ${part}`, marker: { symbol: "circle" } }));
   }
   return found;
@@ -128,7 +128,7 @@ function band(each, x, low, high) {
 function accuracyLines(each, shown) {
   const { run, columns } = each;
   const found = [];
-  const x = epochPlaces(columns, shown.axis, shown.divisor);
+  const x = epochPlaces(run, columns, shown.axis, shown.divisor);
   if (any(columns.epochs.train_accuracy))
     found.push(line(each, x, columns.epochs.train_accuracy, { name: `${run.name}, training`, width: 1, opacity: 0.6 }));
   for (const part of ["validation", "test"])

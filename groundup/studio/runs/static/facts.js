@@ -17,6 +17,7 @@ export function facts(run, trouble) {
     ["Network", [run.network, run.loss, run.optimizer].filter(Boolean).join("; ")],
     ["Data", run.dataset || "unknown"],
     ["Steps", steps(run)],
+    ["Training loss now", run.train_loss === null ? null : `${number(run.train_loss, 4)}, the mean of ${run.train_loss_of}`],
     ["Best epoch", best(run)],
     ["Images per second", run.images_per_second === null ? null : number(run.images_per_second)],
     ["Processor", run.cores === null ? null : `${number(run.cores, 2)} cores busy`],
@@ -49,7 +50,7 @@ function steps(run) {
 function best(run) {
   if (run.best_epoch === null || run.best_value === null) return null;
   const value = run.monitor.endsWith("accuracy") ? percent(run.best_value) : number(run.best_value, 4);
-  return `${run.best_epoch}, by ${run.monitor.replace("_", " ")} (${value})`;
+  return `${run.best_epoch}, by ${run.monitor.replace("_", " ")} of the whole epoch (${value})`;
 }
 
 function gpu(run) {
@@ -84,7 +85,7 @@ async function copy(text) {
 /** A table of all epochs. */
 export function epochTable(epochs) {
   const columns = [
-    ["Epoch", "epoch", (value) => value], ["Learning rate", "learning_rate", number], ["Training loss", "train_loss", (value) => number(value, 4)],
+    ["Epoch", "epoch", (value) => value], ["Learning rate", "learning_rate", number], ["Training loss, mean of the epoch", "train_loss", (value) => number(value, 4)],
     ["Training", "train_accuracy", percent], ["Validation loss", "validation_loss", (value) => number(value, 4)],
     ["Validation", "validation_accuracy", percent], ["Test loss", "test_loss", (value) => number(value, 4)], ["Test", "test_accuracy", percent],
     ["Seconds", "seconds", number], ["Images per second", "samples_per_second", number],

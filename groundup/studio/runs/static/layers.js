@@ -1,9 +1,9 @@
 // The layers of one run: how large their gradients and weights are over time, and how large one is beside the other.
 
 import { chart } from "/static/common/chart.js";
-import { colour, html, number } from "/static/common/draw.js";
+import { colour, html, number, svg } from "/static/common/draw.js";
 import { across } from "/static/runs/curves.js";
-import { any, logarithmic, ratios, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
+import { any, axisTitle, logarithmic, ratios, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
 
 const COLOURS = ["blue", "orange", "stage3", "stage4", "accent", "bad", "good", "quiet"];
 const CHARTS = [
@@ -44,7 +44,7 @@ export async function draw(run, columns, options) {
       layout: {
         height: 280, margin: { l: 60, r: 10, t: 8, b: 42 }, uirevision: `${run.code} ${axis} ${from} ${to}`, hovermode: "closest",
         showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, title: { text: "layer " } },
-        xaxis: across(options, axis === "time" ? `time in ${unit}` : `${axis}s`), yaxis: id === "weights" ? {} : logarithmic(lines.map(({ y }) => y)),
+        xaxis: across(options, axisTitle(axis, unit)), yaxis: id === "weights" ? {} : logarithmic(lines.map(({ y }) => y)),
       },
     });
     const last = lines.map(({ y, layer }) => `layer ${run.layers[layer] ?? layer + 1}: ${number(y.findLast((each) => each !== null))}`);
@@ -53,4 +53,18 @@ export async function draw(run, columns, options) {
   if (any(weights[0])) return "";
   return columns.steps.step?.length ? "The network of this run has no layers with weights." :
     "This run has no steps.jsonl: it was made by an earlier version of groundup, which did not write its layers down.";
+}
+
+/** How the weights of the last checkpoint are spread: { layers, file } as the studio counted them. */
+export function histograms({ layers, file }) {
+  if (!layers.length) return [html("p", { class: "quiet" }, file ?? "There is no checkpoint in this folder.")];
+  return layers.map(({ name, end, counts, mean, deviation, broken }) => {
+    const most = Math.max(1, ...counts);
+    const said = `mean ${number(mean)}, standard deviation ${number(deviation)}${broken ? `, ${number(broken, 9)} not finite` : ""}`;
+    return html("figure", {}, html("h4", {}, `Layer ${name}`),
+      svg("svg", { viewBox: "0 0 410 100", role: "img", "aria-label": `Weights of layer ${name}, from ${number(-end)} to ${number(end)}: ${said}` },
+        counts.map((count, at) => svg("rect", { x: 10 * at, y: 100 - (98 * count) / most, width: 9, height: (98 * count) / most, class: "bar" }))),
+      html("div", { class: "ends quiet" }, html("span", {}, number(-end)), html("span", {}, "0"), html("span", {}, number(end))),
+      html("figcaption", {}, said));
+  });
 }

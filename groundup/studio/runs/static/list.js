@@ -9,28 +9,45 @@ const STATES = { running: "running", done: "done", stopped: "stopped", unknown: 
 /** The runs that a search leaves, in an order. */
 export function chosen(runs, find, order) {
   const words = find.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (run) => `${run.name} ${run.stage_title} ${run.network} ${run.dataset} ${run.state}`.toLowerCase();
-  const left = runs.filter((run) => words.every((word) => text(run).includes(word)));
+  const text = (run) => `${run.name} ${run.stage_title} ${run.network} ${run.dataset} ${run.state} ${run.note}`.toLowerCase();
+  const left = runs.filter((run) => words.every((word) => fits(run, word) ?? text(run).includes(word)));
   const key = {
     changed: (run) => -run.changed,
     name: (run) => run.name.toLowerCase(),
     accuracy: (run) => -(run.accuracy?.value ?? -1),
     loss: (run) => run.train_loss ?? Infinity,
-  }[order];
+  }[order] ?? bySetting(left, order.slice(8));
   return left.sort((one, other) => (key(one) < key(other) ? -1 : key(one) > key(other) ? 1 : 0));
 }
 
-/**
- * The table. shown: a Map from codes to looks of those that are drawn; selected: the code of the one with the details;
- * ontoggle(code, on) and onselect(code) are called for the reader's choice.
- */
-export function table(runs, { shown, selected, ontoggle, onselect }) {
-  const head = ["Drawn", "Run", "State", "Stage", "Network", "Data", "Epochs", "Accuracy", "Training loss", "Time"];
-  return html("table", {}, html("thead", {}, html("tr", {}, head.map((each) => html("th", { scope: "col" }, each)))),
-    html("tbody", {}, runs.map((run) => row(run, shown.get(run.code), run.code === selected, ontoggle, onselect))));
+/** Whether a run has the setting of a word such as "optimizer=adam" or "learning_rate<0.1"; undefined for another word. */
+function fits(run, word) {
+  const [, name, sign, wanted] = word.match(/^([a-z_0-9]+)(<=|>=|=|<|>)(.+)$/) ?? [];
+  const has = run.settings[name]?.toLowerCase();
+  if (!name) return undefined;
+  if (has === undefined) return false;
+  const [one, other] = [Number(has), Number(wanted)];
+  if (sign === "=") return has === wanted || one === other;
+  return { "<": one < other, ">": one > other, "<=": one <= other, ">=": one >= other }[sign];
 }
 
-function row(run, look, selected, ontoggle, onselect) {
+/** What runs are sorted by for a setting: numbers where all are, so that 8 stands before 16; runs without it come last. */
+function bySetting(runs, name) {
+  const numbers = runs.every((run) => !Number.isNaN(Number(run.settings[name] ?? 0)));
+  return (run) => (numbers ? Number(run.settings[name] ?? Infinity) : run.settings[name] ?? "\uffff");
+}
+
+/**
+ * The table. setting: a name whose values stand in a column of their own, or null; shown: a Map from codes to looks of those that are drawn; selected: the code of the one with the details;
+ * ontoggle(code, on) and onselect(code) are called for the reader's choice.
+ */
+export function table(runs, { setting, shown, selected, ontoggle, onselect }) {
+  const head = ["Drawn", "Run", "State", "Stage", "Network", "Data", "Epochs", "Accuracy", "Loss now", "Time", ...(setting ? [setting.replaceAll("_", " ")] : [])];
+  return html("table", {}, html("thead", {}, html("tr", {}, head.map((each) => html("th", { scope: "col" }, each)))),
+    html("tbody", {}, runs.map((run) => row(run, shown.get(run.code), run.code === selected, setting, ontoggle, onselect))));
+}
+
+function row(run, look, selected, setting, ontoggle, onselect) {
   const box = html("input", {
     type: "checkbox", checked: Boolean(look), "aria-label": `draw ${run.name}`, id: `draw-${run.code}`,
     onchange: (event) => ontoggle(run.code, event.target.checked),
@@ -38,12 +55,20 @@ function row(run, look, selected, ontoggle, onselect) {
   const name = html("button", { id: `select-${run.code}`, onclick: () => onselect(run.code) }, run.name);
   return html("tr", { "aria-current": selected ? "true" : null },
     html("td", {}, html("label", { class: "check" }, box, look ? sample(look) : null)),
-    html("td", { class: "name" }, name, run.trouble.length ? html("span", { class: "bad" }, " damaged") : null),
+    html("td", { class: "name" }, name, run.trouble.length ? html("span", { class: "bad" }, " damaged") : null, run.note ? html("span", { class: "quiet note" }, run.note) : null),
     html("td", {}, state(run)), html("td", {}, run.stage_title), html("td", {}, run.network), html("td", {}, run.dataset || "–"),
     html("td", {}, epochs(run)),
     html("td", {}, run.accuracy ? `${percent(run.accuracy.value)} ${run.accuracy.part}` : "–"),
-    html("td", { class: "number" }, run.train_loss === null ? "–" : number(run.train_loss, 4)),
-    html("td", {}, time(run)));
+    html("td", { class: "number", title: nowTitle(run) }, run.train_loss === null ? "–" : number(run.train_loss, 4)),
+    html("td", {}, time(run)), setting ? html("td", {}, run.settings[setting] ?? "–") : null);
+}
+
+/** Which training loss stands in the list: not that of an epoch, by which the best one is chosen. */
+export const nowTitle = (run) => (run.train_loss_of ? `training loss, the mean of ${run.train_loss_of}` : null);
+
+/** The runs that are drawn, with their lines: what stays in sight while the charts are read. */
+export function legend(runs, looks) {
+  return runs.map((run, at) => html("span", {}, sample(looks[at]), run.name));
 }
 
 /** A piece of the run's line, so that the list is the charts' legend, too. */

@@ -15,21 +15,32 @@ export function smoothed(values, weight) {
   });
 }
 
-/** The places of a run's steps on an axis: "step", "epoch" (with fractions) or "time" in the unit of `divisor`. */
+/** The places of a run's steps on an axis: "step", "epoch" (with fractions), "share" in % of its own length, or "time" in the unit of `divisor`. */
 export function stepPlaces(run, columns, axis, divisor = 1) {
   const steps = columns.steps;
+  if (axis === "share") return steps.step.map((each) => (100 * each) / whole(run, columns));
   if (axis === "time") return steps.seconds.map((each) => each / divisor);
   if (axis === "epoch" && run.steps && run.epochs) return steps.step.map((each) => (each * run.epochs) / run.steps);
   return axis === "epoch" ? steps.epoch : steps.step;
 }
 
+/** The steps of a whole run: the planned ones while it is trained, else those that it did. */
+const whole = (run, { steps }) => (run.state === "running" && run.steps) || steps.step.at(-1);
+
 /** The same for a run's epochs, whose numbers stand at the end of each. */
-export function epochPlaces(columns, axis, divisor = 1) {
+export function epochPlaces(run, columns, axis, divisor = 1) {
   const { epochs } = columns;
   if (!epochs.epoch) return []; // no epoch is finished yet
+  if (axis === "share") {
+    if (columns.steps.step?.length && !epochs.step.includes(null)) return epochs.step.map((each) => (100 * each) / whole(run, columns));
+    return epochs.epoch.map((each) => (100 * each) / ((run.state === "running" && run.epochs) || epochs.epoch.at(-1)));
+  }
   if (axis === "time") return epochs.time.map((each) => (each === null ? null : each / divisor));
   return axis === "step" ? epochs.step : epochs.epoch;
 }
+
+/** What stands below an axis. */
+export const axisTitle = (axis, unit) => ({ time: `time in ${unit}`, share: "share of the run in %" })[axis] ?? `${axis}s`;
 
 /** [name, seconds in it] of the unit in which times up to `longest` seconds read best. */
 export function timeUnit(longest) {
@@ -62,22 +73,18 @@ export function percent(share) {
   return share === null || share === undefined ? "–" : `${(100 * share).toFixed(2)} %`;
 }
 
+const PALETTE = ["blue", "orange", "stage3", "stage4", "accent", "bad"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+
 /**
- * The look of each run's lines: { colour, dash }. Where the runs are of different stages, the colour is the stage's and
- * runs of one stage differ by their dashes; else each run has a colour of its own.
+ * The look of each run's lines: { colour, dash }. kept: { code: place in the palette }, which is added to: a run keeps its
+ * look, and a new one gets the first that no run has.
  */
-export function looks(runs) {
-  const palette = ["blue", "orange", "stage3", "stage4", "accent", "bad"];
-  const dashes = ["solid", "dash", "dot", "dashdot"];
-  const stages = new Set(runs.map((run) => run.stage));
-  const seen = {};
-  return runs.map((run, at) => {
-    if (stages.size > 1) {
-      seen[run.stage] = (seen[run.stage] ?? -1) + 1;
-      const colour = run.stage ? run.stage.split("_")[0] : "quiet";
-      return { colour, dash: dashes[seen[run.stage] % dashes.length] };
-    }
-    return { colour: palette[at % palette.length], dash: dashes[Math.floor(at / palette.length) % dashes.length] };
+export function looks(runs, kept) {
+  return runs.map(({ code }) => {
+    const taken = new Set(Object.values(kept));
+    for (let place = 0; !(code in kept); place++) if (!taken.has(place)) kept[code] = place;
+    return { colour: PALETTE[kept[code] % PALETTE.length], dash: DASHES[Math.floor(kept[code] / PALETTE.length) % DASHES.length] };
   });
 }
 

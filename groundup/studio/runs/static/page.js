@@ -1,13 +1,13 @@
 // The page Runs: which runs are drawn over each other, which one is looked into, and what changes while one is trained.
 
-import { fail, get, listen, say, settle } from "/static/common/api.js";
+import { fail, get, listen, post, say, settle } from "/static/common/api.js";
 import { showArchitecture } from "/static/common/architecture.js";
 import { html, replace } from "/static/common/draw.js";
 import * as curves from "/static/runs/curves.js";
-import { table as differences } from "/static/runs/differences.js";
+import { differing, table as differences } from "/static/runs/differences.js";
 import { epochTable, facts } from "/static/runs/facts.js";
 import * as layers from "/static/runs/layers.js";
-import { chosen, table } from "/static/runs/list.js";
+import { chosen, legend, table } from "/static/runs/list.js";
 import * as matrix from "/static/runs/matrix.js";
 import { looks } from "/static/runs/numbers.js";
 
@@ -15,7 +15,8 @@ const FIRST = 3; // runs that are drawn at first
 const PAUSE = 1000; // milliseconds between two drawings of a run that is trained
 
 const at = (id) => document.getElementById(id);
-const state = { runs: [], drawn: [], selected: "", columns: new Map(), states: new Map() };
+const LOOKS = "groundup-run-looks"; // in this browser: which run has which colour
+const state = { kept: JSON.parse(localStorage.getItem(LOOKS) ?? "{}"), runs: [], drawn: [], selected: "", columns: new Map(), states: new Map() };
 
 const run = (code) => state.runs.find((each) => each.code === code);
 
@@ -27,6 +28,7 @@ async function load() {
   at("empty").hidden = runs.length > 0;
   replace(at("empty"), "There is no run yet in ", folders.map((each, i) => [i ? ", " : "", html("code", {}, each)]), ". ",
     html("code", {}, "groundup train numpy"), " makes one; it appears here as soon as it begins.");
+  orders();
   for (const each of runs) {
     const before = state.states.get(each.code);
     if (before && before !== each.state) say(`${each.name}: ${each.state}`);
@@ -34,6 +36,23 @@ async function load() {
   }
   state.drawn = state.drawn.filter(run);
   if (!run(state.selected)) await select(wanted() ?? best()?.code ?? "", true);
+}
+
+/** The looks of these runs, which they keep; those of runs that are gone are free again. */
+function lookOf(runs) {
+  for (const code of Object.keys(state.kept)) if (!run(code)) delete state.kept[code];
+  const found = looks(runs, state.kept);
+  localStorage.setItem(LOOKS, JSON.stringify(state.kept));
+  return found;
+}
+
+/** Offer each setting in which the runs differ as an order of the list. */
+function orders() {
+  const wanted = at("order").value;
+  at("order").querySelectorAll("[value^=setting]").forEach((each) => each.remove());
+  at("order").append(...differing(state.runs).map((name) => html("option", { value: `setting ${name}` }, `by ${name.replaceAll("_", " ")}`)));
+  at("order").value = wanted;
+  if (!at("order").value) at("order").value = "changed";
 }
 
 /** The run that the address names. */
@@ -55,9 +74,12 @@ async function select(code, first = false) {
   if (!state.drawn.includes(code)) state.drawn = [...state.drawn, code];
   history.replaceState(null, "", `#${code}`);
   at("run-title").textContent = run(code).name;
-  for (const id of ["facts", "epochs", "layers-note", "architecture"]) replace(at(id)); // of the run before
+  [at("label-title").value, at("label-note").value] = [run(code).title, run(code).note];
+  for (const id of ["facts", "epochs", "layers-note", "architecture", "histograms"]) replace(at(id)); // of the run before
   get("/api/runs/architecture", { run: code }).then((drawn) => state.selected === code && showArchitecture(at("architecture"), drawn),
     (error) => state.selected === code && replace(at("architecture"), html("p", { class: "quiet" }, error.message)));
+  get("/api/runs/histograms", { run: code }).then((counted) => state.selected === code && replace(at("histograms"), layers.histograms(counted)),
+    (error) => state.selected === code && replace(at("histograms"), html("p", { class: "quiet" }, error.message)));
   layers.clear();
   matrix.begin(at("mistakes"), run(code));
   await show();
@@ -106,7 +128,8 @@ async function draw(stale) {
   const differing = differences(drawn.map(run));
   at("differing").hidden = !differing;
   replace(at("differences"), differing);
-  const styles = looks(drawn.map(run));
+  const styles = lookOf(drawn.map(run));
+  replace(at("legend"), legend(drawn.map(run), styles));
   await curves.draw(drawn.map((code, i) => ({ run: run(code), columns: state.columns.get(code), look: styles[i] })), options());
   const [selected, columns] = [run(state.selected), state.columns.get(state.selected)];
   if (selected && columns) at("layers-note").textContent = await layers.draw(selected, columns, options());
@@ -123,9 +146,9 @@ function options() {
 function list() {
   const focused = document.activeElement?.closest("#list") ? document.activeElement.id : "";
   const left = chosen(state.runs, at("find").value, at("order").value);
-  const styles = looks(state.drawn.map(run));
+  const styles = lookOf(state.drawn.map(run));
   const shown = new Map(state.drawn.map((code, i) => [code, styles[i]]));
-  replace(at("list"), table(left, { shown, selected: state.selected, ontoggle: toggle, onselect: (code) => select(code) }));
+  replace(at("list"), table(left, { setting: at("order").value.split("setting ")[1] ?? null, shown, selected: state.selected, ontoggle: toggle, onselect: (code) => select(code) }));
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   const one = state.runs.length === 1 ? "1 run" : `${state.runs.length} runs`;
   replace(at("list-note"), left.length < state.runs.length ? `${left.length} of ${one}.` : `${one}.`,
@@ -181,6 +204,17 @@ function follow() {
   });
 }
 
+at("label").onsubmit = async (event) => {
+  event.preventDefault();
+  try {
+    const labelled = await post("/api/runs/label", { run: state.selected, title: at("label-title").value.trim(), note: at("label-note").value.trim() });
+    state.runs = state.runs.map((each) => (each.code === labelled.code ? labelled : each));
+    say("The name and the note are kept in the run's folder, in label.json.");
+    await show();
+  } catch (error) {
+    fail(error);
+  }
+};
 for (const id of ["find", "order"]) at(id).addEventListener("input", list);
 for (const id of ["axis", "from", "to", "smoothing", "logarithm"]) at(id).addEventListener("input", () => {
   at("smoothing-text").textContent = at("smoothing").value;

@@ -115,11 +115,13 @@ export function settle() {
   document.getElementById("failed").hidden = true;
 }
 
+export const UNREACHED = "The studio does not answer. If it was ended, start it again: groundup studio";
+
 async function reached(path, options) {
   try {
     return await fetch(path, options);
   } catch {
-    throw new Error("The studio does not answer. If it was ended, start it again: groundup studio");
+    throw new Error(UNREACHED);
   }
 }
 

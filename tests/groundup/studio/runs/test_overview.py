@@ -48,7 +48,7 @@ def test_a_sound_run_is_told_as_its_own_files_have_it(small: Path, tmp_path: Pat
     assert (about["epochs_done"], about["epochs"], about["steps_done"], about["steps"]) == (2, 2, 170, 170)
     assert about["accuracy"] == {"part": "validation", "value": records[-1].validation_accuracy, "epoch": 2}
     assert (about["monitor"], about["best_epoch"]) == ("validation_loss", 2)
-    assert about["train_loss"] == last.loss
+    assert (about["train_loss"], about["train_loss_of"]) == (last.loss, "the last steps")
     assert about["optimizer"] == "SGD, learning_rate 0.2"
     assert about["layers"] == ["1: 784 x 16", "2: 16 x 10"]
     assert about["left"] is None

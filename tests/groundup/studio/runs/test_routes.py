@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
+from shared.training.checkpoints import load_checkpoint
 from tests.studio_server import RunningStudio
 
 
@@ -52,6 +54,35 @@ def test_the_network_of_a_run_is_drawn(small: Path, studio_server: RunningStudio
     for name in ("last", "best"):
         (small / f"{name}.safetensors").unlink()
     assert studio_server.get(path)["note"] == "there is no checkpoint in this folder"
+
+
+def test_the_weights_are_counted(small: Path, studio_server: RunningStudio) -> None:
+    path = f"/api/runs/histograms?run={code(studio_server)}"
+    counted = studio_server.get(path)
+    checkpoint = load_checkpoint(small / "last.safetensors")
+    assert [each["name"] for each in counted["layers"]] == ["1: 784 x 16", "2: 16 x 10"]
+    for each, weights in zip(counted["layers"], checkpoint.parameters[::2], strict=True):
+        assert sum(each["counts"]) == weights.size
+        assert each["end"] == np.abs(weights).max()
+        assert each["deviation"] == pytest.approx(weights.std(), rel=1e-4)
+    (small / "last.safetensors").write_bytes(b"damaged")
+    assert "last.safetensors" in studio_server.get(path)["file"]
+
+
+def test_a_run_gets_a_name_and_a_note(small: Path, studio_server: RunningStudio) -> None:
+    run = code(studio_server)
+    wrong = {"run": run, "title": "x" * 81, "note": ""}
+    assert studio_server.refused("/api/runs/label", wrong) == "title: expected a text of at most 80 characters"
+    assert studio_server.refused("/api/runs/label", {"run": run, "title": "x", "note": 3}).startswith("note: expected")
+    assert "there is no such run" in studio_server.refused("/api/runs/label", {"run": "x", "title": "", "note": ""})
+    studio_server.post("/api/runs/label", {"run": run, "title": "wide", "note": "<b>"})
+    [listed] = studio_server.get("/api/runs/list")["runs"]
+    assert (listed["name"], listed["note"], Path(listed["folder"]).name) == ("wide", "<b>", "small")
+    (small / "label.json").write_text("[]")
+    studio_server.refused("/api/runs/label", wrong)
+    (small / "steps.jsonl").touch()  # so that it is read again
+    [listed] = studio_server.get("/api/runs/list")["runs"]
+    assert listed["trouble"] == ["label.json cannot be read: label.json should be a JSON object, and is list"]
 
 
 @pytest.mark.parametrize(
