@@ -29,6 +29,8 @@ other options change how kernels are run. docs/emulator.md follows one kernel th
     startup      puts the emulator into a process whose environment asks for it; child/: into children of such a process
     pytest_plugin    the same for the tests of a project
     inspection   what a grader, a studio or a test may ask of the inside
+
+PYTEST_DONT_REWRITE: a process on the emulator has imported this package before pytest, which would warn of that.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from ..hooks import progress
 from ..runtime.grid_barriers import Together
 from ..runtime.limits import SHARED_BYTES, most_together
 from . import cache
-from .analysis.infer import in_short, variable_types
+from .analysis.infer import in_short, variable_types, without_code
 from .analysis.regions import Regions
 from .analysis.uniformity import Uniformity, lower_masked_for_loops
 from .analysis.webs import split_webs
@@ -179,6 +179,8 @@ def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Calla
             run(*arguments[:inputs], numbers, *others, *own)
         except errors.NumbaError as error:
             raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
+        except NotImplementedError as error:
+            raise without_code(source, error) from error
 
     return checked
 

@@ -1,8 +1,8 @@
 """float16 for Numba's CPU target, which knows the type's name and nothing else of it.
 
-As on a device, each operation is computed in half precision, and rounded once. LLVM does that with the processor's
-conversions to and from float32. Numba is taught the type when a kernel first needs it; code without float16 is typed
-and compiled as before.
+As on a device, each operation is computed in half precision, and rounded once; a product and a sum may be fused. LLVM
+does that with the processor's conversions to and from float32. Numba is taught the type when a kernel first needs it;
+code without float16 is typed and compiled as before.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _take(function: Any, case: Any) -> None:
     for template in cpu_target.typing_context.resolve_value_type(function).templates:
         cases = getattr(template, "cases", None)
         if cases is not None and case not in cases:
-            cases.append(case)
+            template.cases = [*cases, case]  # its own: the functions of `math` share a list
 
 
 class _FloatModel(models.FloatModel):

@@ -143,7 +143,8 @@ def command(kernel: Any, number: int) -> str:
     arguments after `--`."""
     script = sys.argv[0] if sys.argv else ""
     name = kernel.py_func.__name__
-    if not script.endswith(".py") or not Path(script).is_file():
+    as_module = getattr(sys.modules.get("__main__"), "__spec__", None) is not None  # -m MODULE: the lens takes scripts
+    if as_module or not script.endswith(".py") or not Path(script).is_file():
         return f"{name}.profile(grid, block, ...)"
     shown = os.path.relpath(script)
     shown = script if shown.startswith("..") else shown

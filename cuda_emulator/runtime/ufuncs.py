@@ -37,7 +37,7 @@ class CUDAVectorize:
         for option in options.get("targetoptions") or {}:
             if option != "nopython":
                 raise KeyError(f"Unrecognized options. vectorize with target 'cuda' does not have {option!r}")
-            warnings.warn("nopython kwarg for cuda target is redundant", RuntimeWarning, stacklevel=5)
+            warnings.warn("nopython kwarg for cuda target is redundant", RuntimeWarning, stacklevel=4)
 
     def add(self, sig: Any) -> None:
         """Add a signature like "float32(float32, float32)"."""

@@ -170,6 +170,36 @@ def test_other_types_are_added_as_before() -> None:
     assert [str(each.return_type) for each in add.nopython_signatures] == ["int64", "float32"]
 
 
+@cuda.jit
+def without_half(x, out):  # type: ignore[no-untyped-def]
+    out[0] = math.tan(x[0])
+    out[1] = math.erf(x[0])
+
+
+@BOTH_MODES
+def test_a_function_that_has_no_float16_computes_in_float32_as_on_a_device(mode: dict[str, Any]) -> None:
+    x, out = np.full(1, 0.3, np.float16), np.zeros(2, np.float32)
+    with options(**mode):
+        without_half[1, 1](x, out)
+    np.testing.assert_allclose(out, [math.tan(x[0]), math.erf(x[0])], rtol=1e-6)
+
+
+@cuda.jit
+def of_numpy(x, out):  # type: ignore[no-untyped-def]
+    out[0] = np.sin(x[0])
+
+
+@cuda.jit
+def largest(x, out):  # type: ignore[no-untyped-def]
+    out[0] = x.max()
+
+
+@pytest.mark.parametrize("kernel", [of_numpy, largest])
+def test_a_function_of_numpy_that_takes_no_float16_is_named_with_the_remedy(kernel: Any) -> None:
+    with pytest.raises(KernelError, match=r"unsupported type .* float16: convert it with np.float32\(\) first"):
+        kernel[1, 1](np.ones(3, np.float16), np.zeros(1))
+
+
 def test_a_record_with_a_float16_is_seen() -> None:
     assert has_half(np.dtype([("a", np.int32), ("b", [("c", np.float16, 3)])]))
     assert not has_half(np.dtype([("a", np.int32), ("b", np.float32, 3)]))

@@ -78,5 +78,6 @@ def test_a_gufunc_names_the_numbers_of_arguments_that_it_takes(installed: None) 
     with pytest.raises(ValueError, match="cannot specify argument 'out' as both positional and keyword"):
         added(x, x, x, out=x)
     assert added(x, x, out=x.copy()).tolist() == [0, 2, 4, 6]
-    with pytest.warns(RuntimeWarning, match="nopython kwarg for cuda target is redundant"):
+    with pytest.warns(RuntimeWarning, match="nopython kwarg for cuda target is redundant") as warned:
         vectorize(["float32(float32)"], target="cuda", nopython=True)(lambda x: x)
+    assert warned[0].filename == __file__

@@ -53,3 +53,19 @@ def test_kernels_that_differ_in_a_captured_tuple_of_large_arrays_are_two() -> No
         large[2500] = number  # NumPy's text of the array has dots there
         of((large,))[1, 1](out)
         assert out[0] == 4999 + number
+
+
+@cuda.jit
+def changing(a, out):  # type: ignore[no-untyped-def]
+    other = 2.0
+    for each in numba.literal_unroll((a[0], other, a[1], 1)):
+        out[0] += each
+        other = a[0] = a[1] = 100.0
+
+
+@BOTH_MODES
+def test_the_items_are_read_before_the_loop(mode: dict[str, Any]) -> None:
+    out = np.zeros(1)
+    with options(**mode):
+        changing[1, 1](np.array([4.0, 8.0]), out)
+    assert out[0] == 15

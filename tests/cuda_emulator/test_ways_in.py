@@ -183,6 +183,14 @@ def test_the_plugin_holds_in_workers_and_children_and_counts_refusals(tmp_path: 
     assert "launch.py" not in done.stdout
 
 
+def test_pytest_on_the_emulator_does_not_warn_of_the_plugin(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    program = [sys.executable, "-m", "cuda_emulator.commands", "run", "-m", "pytest", "-q", "test_one.py"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done.stderr
+
+
 def test_the_wheel_of_the_emulator_says_what_groundups_says() -> None:
     own = tomllib.loads((ROOT / "cuda_emulator/pyproject.toml").read_text())["project"]
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -21,6 +21,7 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.np import numpy_support
 
 from ...intrinsics import SHUFFLES
+from ..reading.source import FunctionSource
 from ..trees import ASSIGNED, HAS, LENT, Collective, assign, call, constant, copied, load, stored_names, unguarded, walk
 from ..unit import Unit
 
@@ -81,6 +82,8 @@ def variable_types(
         inference.compile_extra(function)
     except errors.NumbaError as error:
         raise typing_error(unit, error) from None
+    except NotImplementedError as error:
+        raise without_code(unit.source, error) from error
     types_of: dict[str, list[types.Type]] = {}
     arguments = {f"arg.{name}" for name in names}  # Numba's names of the values that are passed in
     for name, kind in inference.state.typemap.items():
@@ -232,6 +235,12 @@ def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
     if missing:
         return unit.source.error(unassigned_everywhere(unit.learners_name(missing[1])), line)
     return unit.source.error(f"Numba finds no types for this: {in_short(error)}", line)
+
+
+def without_code(source: FunctionSource, error: NotImplementedError) -> Exception:
+    """A KernelError for what has types, and for which Numba then writes no code."""
+    remedy = ": convert it with np.float32() first" if "float16" in str(error) else ""
+    return source.error(f"Numba cannot compile this kernel: {error}{remedy}", None)
 
 
 def unassigned_everywhere(name: str) -> str:

@@ -52,8 +52,10 @@ def text_of_exec(code: CodeType) -> str | None:
     # A frame of this file's name may be another's: a process of pytest-xdist begins in a <string>, too.
     text = text or _text_held(code, code, _program())
     if text is None:
-        spelled = f"def {code.co_name}".encode()
-        candidates = (each.decode(errors="replace") for each in reversed(tuple(_noted)) if spelled in each)
+        plain = (name for name in (*code.co_varnames, *code.co_names) if name.isascii() and not name.startswith("__"))
+        words = [each.encode() for each in (f"def {code.co_name}", *plain)]
+        newest_first = dict.fromkeys(reversed(tuple(_noted)))
+        candidates = (text.decode(errors="replace") for text in newest_first if all(word in text for word in words))
         text = next((each for each in candidates if _makes(each, code, code, code.co_flags & FUTURE)), None)
     return text
 

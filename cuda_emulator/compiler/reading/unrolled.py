@@ -10,6 +10,7 @@ from numba import literal_unroll, types
 
 from ..trees import constant, copied, placed, stored_names
 from . import assignments, expressions, names
+from .source import stored_in
 
 if TYPE_CHECKING:
     from .normalise import Normaliser
@@ -25,7 +26,7 @@ def unrolled_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt] | Non
             "break and continue are not supported by the emulator in a loop over literal_unroll()", node
         )
     done: list[ast.stmt] = []
-    for item in _items(normaliser, called.args[0]):
+    for item in _items(normaliser, called.args[0], node):
         new = assignments.stored(normaliser, node.target, item, node)
         new += normaliser.marks(stored_names(node.target), True)
         done += [placed(each, node) for each in new]
@@ -33,13 +34,14 @@ def unrolled_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt] | Non
     return done
 
 
-def _items(normaliser: Normaliser, given: ast.expr) -> list[ast.expr]:
-    """The items of a tuple in normal form."""
+def _items(normaliser: Normaliser, given: ast.expr, node: ast.For) -> list[ast.expr]:
+    """The items of a tuple in normal form, as they are before the loop."""
     value = names.look_up(normaliser.source, given)
     if isinstance(value, tuple):  # arrays become arguments, one by one
         return [expressions.outside_value(normaliser, item, given) for item in value]
     if isinstance(given, ast.Tuple):
-        return normaliser.in_order(given.elts)
+        assigned = {normaliser.rename(name) for name in stored_in([node])}
+        return [_kept(normaliser, item, assigned) for item in normaliser.in_order(given.elts)]
     kind = normaliser.argument_type(given.id) if isinstance(given, ast.Name) else None
     if not isinstance(kind, types.BaseTuple):
         raise normaliser.error(
@@ -51,6 +53,15 @@ def _items(normaliser: Normaliser, given: ast.expr) -> list[ast.expr]:
         ast.Subscript(value=normaliser.expression(given), slice=constant(place), ctx=ast.Load())
         for place in range(len(kind))
     ]
+
+
+def _kept(normaliser: Normaliser, item: ast.expr, assigned: set[str]) -> ast.expr:
+    """An item that the loop's body cannot change: what the body may assign or write is put in a variable."""
+    if isinstance(item, ast.Tuple):
+        return ast.Tuple([_kept(normaliser, each, assigned) for each in item.elts], ast.Load())
+    if isinstance(item, ast.Constant) or (isinstance(item, ast.Name) and item.id not in assigned):
+        return item
+    return normaliser.in_variable("item", item, item)
 
 
 def _jumps_out(body: Sequence[ast.AST]) -> bool:

@@ -6,6 +6,7 @@ A short run has a few kernels, since each of them is compiled twice.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -108,9 +109,13 @@ def test_the_command_names_the_script_and_the_launch(tmp_path, monkeypatch: pyte
     (tmp_path / "script.py").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["script.py"])
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     assert detecting.command(overlaps, 1) == f"{hooks.extensions().command} lens script.py:overlaps"
     assert detecting.command(overlaps, 3) == f"{hooks.extensions().command} lens script.py:overlaps --launch 3"
     monkeypatch.setattr("sys.argv", ["pytest"])
+    assert detecting.command(overlaps, 1) == "overlaps.profile(grid, block, ...)"
+    monkeypatch.setattr("sys.argv", ["script.py"])  # -m MODULE, whose file the lens cannot run
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", sys.__spec__)
     assert detecting.command(overlaps, 1) == "overlaps.profile(grid, block, ...)"
 
 
