@@ -52,7 +52,7 @@ def assert_as_one_rank(case: str, got: list[np.ndarray], expected: list[np.ndarr
 
 def ran(ranks: int, path: Path, *cases: str) -> dict[str, np.ndarray]:
     """What so many ranks save of these cases."""
-    ended = run_ranks(ranks, "-m", "tests.shared.training.ranks_worker", str(path), *cases)
+    ended = run_ranks(ranks, "-m", "mpi4py", "-m", "tests.shared.training.ranks_worker", str(path), *cases)
     assert ended.code == 0, ended.errors
     with np.load(path) as saved:
         return dict(saved)
