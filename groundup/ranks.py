@@ -262,7 +262,7 @@ def _copy(pipe: IO[bytes], stream: IO[str] | None, seen: list[str]) -> None:
     """Copy what the ranks write to this stream, but for the lines of mpiexec itself, which go to `seen`."""
     empty = ""  # lines, of which mpiexec writes one before its own
     for line in iter(pipe.readline, b""):
-        text = line.decode(stream.encoding if stream else "utf-8", errors="replace")
+        text = line.decode(getattr(stream, "encoding", None) or "utf-8", errors="replace")
         if OF_MPIEXEC.match(text):
             seen.append(text.rstrip())
             empty = ""
