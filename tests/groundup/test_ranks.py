@@ -118,6 +118,8 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on(own_set: Path, tmp_path: Pat
         until(lambda: len(ranks_of(run)) == 2 and (run / "metrics.jsonl").exists())
         until(lambda: (run / "metrics.jsonl").read_text().count("\n") >= 2)
         children = ranks_of(run)
+        shared = [line for line in Path(f"/proc/{children[1]}/maps").read_text().splitlines() if "mpich_shm" in line]
+        assert all(line.endswith(" (deleted)") for line in shared)  # or it would stay in /dev/shm
         if killed in ("Ctrl-C", "twice"):
             child.send_signal(signal.SIGINT)
             if killed == "twice":
