@@ -38,6 +38,7 @@ CASES = [
 
 def assert_as_one_rank(case: str, got: list[np.ndarray], expected: list[np.ndarray], dtype: str) -> None:
     if dtype == "float64":
+        # By the largest number of an array: parameters are about 1, but running variances of a deep network hundreds.
         for array, one in zip(got, expected, strict=True):
             assert np.abs(array - one).max() <= 1e-10 * max(1.0, np.abs(one).max()), case
         return
