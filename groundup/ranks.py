@@ -24,7 +24,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from shared.communicator import Communicator
@@ -40,6 +40,12 @@ TERMINAL, LAUNCHED = "GROUNDUP_TERMINAL", "GROUNDUP_LAUNCHED"
 
 FIRST_SPEAKS = 1.0
 """Seconds that an error of another rank waits: where all have the same one, rank 0 tells it, and ends them all."""
+
+LOOK = 0.5
+"""Seconds between two looks of a rank whether the process that has started it is still there."""
+
+OF_MPIEXEC_ITSELF = 255
+"""The exit code of an mpiexec that has failed."""
 
 OF_MPIEXEC = re.compile(
     r"=+$|=   |\[mpiexec@|YOUR APPLICATION TERMINATED|This typically refers to|Please see the FAQ|Abort\(\d+\) on node"
@@ -66,22 +72,23 @@ def mpiexec() -> str | None:
 
 def prepare() -> None:
     """In a rank: give each one as many threads as there are cores for it, unless the user has chosen; let rank 0 write
-    to the terminal of the command that has started it; end where that command was killed."""
+    to the terminal of the command that has started it; end where that command, or mpiexec, was killed."""
     from shared.machine.hardware import usable_cores
 
     for name in THREADS:
         os.environ.setdefault(name, str(max(1, usable_cores() // max(1, number(HERE, started())))))
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")  # MPICH's own lines about `end_all`
-    if number(RANK, 0) > 0 or LAUNCHED not in os.environ:
-        return
-    for place in filter(None, os.environ.get(TERMINAL, "").split(":")):
+    is_launched = number(RANK, 0) == 0 and LAUNCHED in os.environ
+    for place in filter(None, os.environ.get(TERMINAL, "").split(":") if is_launched else ()):
         stream, _, path = place.partition("=")
         with contextlib.suppress(OSError), open(path, "wb", buffering=0) as terminal:
             os.dup2(terminal.fileno(), int(stream))
+    parent = os.getppid()  # a part of mpiexec, without which nobody would end this rank
 
     def wait_for_end() -> None:
-        while os.read(0, 1 << 12):
-            pass
+        while os.read(0, 1 << 12) if is_launched else os.getppid() == parent:
+            if not is_launched:
+                time.sleep(LOOK)
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
     threading.Thread(target=wait_for_end, daemon=True).start()
@@ -98,16 +105,20 @@ def connected(asked: int | None) -> Communicator:
 
     size = started()
     if size and asked not in (None, size):
-        raise ValueError(f"--ranks {asked}: mpiexec has started {size}; leave out --ranks, or give mpiexec -n {asked}")
+        refuse(f"--ranks {asked}: mpiexec has started {size}; leave out --ranks, or give mpiexec -n {asked}")
     if size <= 1:
         return ALONE
     mpi = _mpi()
     world = mpi.COMM_WORLD
     if world.Get_size() != size:
-        raise ValueError(
+        refuse(
             f"mpiexec has started {size} ranks, but mpi4py sees {world.Get_size()}: it uses {library()}, and this "
             f"mpiexec is of another MPI. Start it with groundup train --ranks {size}"
         )
+    world.Barrier()
+    with contextlib.suppress(OSError):  # Linux's: only MPICH's own end would remove its file, 3 MB of main memory
+        for path in set(re.findall(r"/dev/shm/mpich_shm_\w+$", Path("/proc/self/maps").read_text(), re.MULTILINE)):
+            Path(path).unlink(missing_ok=True)
     return MpiRanks(world, shares_core=number(HERE, size) > usable_cores())
 
 
@@ -119,8 +130,15 @@ def _mpi() -> Any:
         from shared.machine.software import extra
 
         why = "is not installed" if isinstance(error, ImportError) else f"finds no MPI ({error})"
-        raise ValueError(f"several ranks need mpi4py, which {why}; install the extra mpi: {extra('mpi')}") from None
+        refuse(f"several ranks need mpi4py, which {why}; install the extra mpi: {extra('mpi')}")
     return MPI
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Raise ValueError for what is wrong on all ranks, before they know each other: rank 0 says it, the others end."""
+    if number(RANK, 0) > 0:
+        raise SystemExit(2)
+    raise ValueError(sentence) from None
 
 
 def library() -> str:
@@ -135,7 +153,11 @@ def quiet_but_first(ranks: Communicator) -> Iterator[None]:
     if ranks.rank == 0:
         yield
         return
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), warnings.catch_warnings():
+    with (
+        open(os.devnull, "w", errors="replace") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         try:
             yield
@@ -179,12 +201,21 @@ def launch(count: int, arguments: Sequence[str], folder: Path, resume: str) -> i
         command, variables=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     seen: list[str] = []
+    failed: list[OSError] = []
+
+    def copy(pipe: IO[bytes], stream: IO[str] | None) -> None:
+        try:
+            _copy(pipe, stream, seen)
+        except OSError as error:  # nobody reads our output any more, or its disk is full
+            failed.append(error)
+            child.kill()
+
     readers = [
-        threading.Thread(target=_copy, args=(pipe, streams[i], seen), daemon=True)
+        threading.Thread(target=copy, args=(pipe, streams[i]), daemon=True)
         for i, pipe in ((1, child.stdout), (2, child.stderr))
     ]
     try:
-        with _forwarded(child):
+        with _forwarded(child) as asked:
             for reader in readers:
                 reader.start()
             code = child.wait()
@@ -192,16 +223,21 @@ def launch(count: int, arguments: Sequence[str], folder: Path, resume: str) -> i
                 reader.join(processes.DRAIN)
     finally:
         processes.end(child)
+    if failed:
+        raise failed[0]
     killed = re.search(r"PID (\d+) RUNNING AT (\S+)\s+=   EXIT CODE: (\d+)", "\n".join(seen))
-    if not killed or code == 0:
-        return code
-    pid, host, signal_number = killed.groups()
+    if code == 0 or not (killed or code < 0 or code == OF_MPIEXEC_ITSELF):
+        return code  # a rank has said why
+    if len(asked) > 1:
+        what = "interrupted: all ranks were killed"
+    elif killed:
+        pid, host, signal_number = killed.groups()
+        what = f"a rank, process {pid} on {host}, was ended by signal {signal_number}, and the other ranks with it"
+    else:
+        how = f"was ended by signal {-code}" if code < 0 else f"failed ({seen[0] if seen else f'exit code {code}'})"
+        what = f"mpiexec {how}, and all ranks with it"
     further = f"go on with: {resume}" if (folder / LAST).exists() else "nothing was saved yet"
-    print(
-        f"error: a rank, process {pid} on {host}, was ended by signal {signal_number}, and the other ranks with it; "
-        f"{further}",
-        file=sys.stderr,
-    )
+    print(f"error: {what}; {further}", file=sys.stderr)
     return 2
 
 
@@ -226,25 +262,28 @@ def _terminals() -> str:
     return ""
 
 
-def _copy(pipe: IO[bytes], stream: IO[str], seen: list[str]) -> None:
+def _copy(pipe: IO[bytes], stream: IO[str] | None, seen: list[str]) -> None:
     """Copy what the ranks write to this stream, but for the lines of mpiexec itself, which go to `seen`."""
     empty = ""  # lines, of which mpiexec writes one before its own
     for line in iter(pipe.readline, b""):
-        text = line.decode(errors="replace")
+        text = line.decode(getattr(stream, "encoding", None) or "utf-8", errors="replace")
         if OF_MPIEXEC.match(text):
             seen.append(text.rstrip())
             empty = ""
         elif not text.strip():
             empty += text
-        else:
+        elif stream is not None:
             stream.write(empty + text)
             stream.flush()
             empty = ""
 
 
 @contextlib.contextmanager
-def _forwarded(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Within this block Ctrl-C and SIGTERM reach all ranks, which save the run and stop; a second one kills them."""
+def _forwarded(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Within this block Ctrl-C and SIGTERM reach all ranks, which save the run and stop; a second one kills them.
+
+    Yields the signals that came.
+    """
     asked: list[int] = []
 
     def forward(number: int, frame: object) -> None:
@@ -252,11 +291,11 @@ def _forwarded(child: subprocess.Popen[bytes]) -> Iterator[None]:
         child.send_signal(signal.SIGINT if len(asked) == 1 else getattr(signal, "SIGKILL", signal.SIGTERM))
 
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield asked
         return
     before: Mapping[Any, Any] = {each: signal.signal(each, forward) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield asked
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

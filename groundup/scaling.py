@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.ranks import connected, mpiexec
+from groundup.ranks import OF_MPIEXEC, connected, mpiexec
 from shared import contract
 from shared.architectures import NAMED, mlp, named
 from shared.communicator import Communicator
@@ -143,10 +143,12 @@ def measured(seconds: float, tell: Callable[[str], object], names: Sequence[str]
     for ranks in powers(usable_cores()):
         tell(f"{ranks} of {usable_cores()} ranks")
         variables = processes.finding_our_packages(os.environ) | {"GROUNDUP_THREADS": "1"}
-        command = [str(mpiexec()), "-n", str(ranks), *processes.python("-m", "groundup.scaling", str(seconds), *names)]
+        words = ("-m", "mpi4py", "-m", "groundup.scaling", str(seconds), *names)  # mpi4py: an error of one ends all
+        command = [str(mpiexec()), "-n", str(ranks), *processes.python(*words)]
         ended = processes.run(command, None, variables=variables)
         if ended.code != 0:
-            raise ValueError(f"bench --ranks: {ranks} ranks failed: {ended.failure or ended.last_error}")
+            said = [line for line in ended.errors.splitlines() if line.strip() and not OF_MPIEXEC.match(line)]
+            raise ValueError(f"bench --ranks: {ranks} ranks failed: {said[-1] if said else f'exit code {ended.code}'}")
         answers.append(json.loads(ended.output.splitlines()[-1]))
     exchanges = [(4 * words, taken) for answer in answers[1:2] for words, taken in answer["all_reduces"]]
     machine = Machine(*line_through(exchanges)) if exchanges else None

@@ -15,6 +15,8 @@ from shared.terminal import TextConsole, Whole, say
 
 def bench_ranks(out: Path, quick: bool, json: bool) -> None:
     """Measure, write ranks.json and the charts into the folder, and print the results."""
+    if ranks.started():
+        ranks.refuse("bench --ranks starts mpiexec itself; leave the outer mpiexec out")
     ranks.check_installed()
     results_folder(out)
     results = scaling.measured(0.5 if quick else 3.0, lambda text: say(f"measuring {text}", err=True))

@@ -36,7 +36,13 @@ def mapped(ranks: Communicator, load: Callable[[], tuple[Dataset, Rest]]) -> tup
         data, rest = load()
         paths = [Path(folder.name) / name for name in ("train.npy", "test.npy")]
         for path, split in zip(paths, (data.train, data.test), strict=True):
-            np.save(path, split.x)
+            try:
+                np.save(path, split.x)
+            except OSError as error:
+                raise OSError(
+                    f"cannot write {path}, where all ranks of this machine read the samples ({error}); set TMPDIR to a "
+                    f"folder with room for {split.x.nbytes:,} bytes"
+                ) from error
         return (
             replace(data, train=data.train.first(0), test=data.test.first(0)),
             rest,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import signal
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 from groundup import ranks
+from groundup.commands.bench_ranks import bench_ranks
 from shared.machine import processes
 from shared.training.checkpoints import load_checkpoint
 from shared.training.run_facts import read_facts
@@ -86,6 +89,10 @@ def ranks_of(folder: Path) -> dict[int, int]:
     return found
 
 
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
 def until(true: object, seconds: float = 60.0) -> None:
     last = time.monotonic() + seconds
     while not true():  # type: ignore[operator]
@@ -97,7 +104,10 @@ def until(true: object, seconds: float = 60.0) -> None:
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the ranks in Linux's /proc")
 @pytest.mark.parametrize(
     "killed",
-    [pytest.param(0, marks=pytest.mark.wide), 1, pytest.param("the command", marks=pytest.mark.wide), "Ctrl-C"],
+    [
+        *(1, "Ctrl-C"),
+        *(pytest.param(each, marks=pytest.mark.wide) for each in (0, "the command", "mpiexec", "its proxy", "twice")),
+    ],
 )
 def test_a_killed_rank_ends_all_and_the_run_goes_on(own_set: Path, tmp_path: Path, killed: int | str) -> None:
     run = tmp_path / "run"
@@ -108,10 +118,18 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on(own_set: Path, tmp_path: Pat
         until(lambda: len(ranks_of(run)) == 2 and (run / "metrics.jsonl").exists())
         until(lambda: (run / "metrics.jsonl").read_text().count("\n") >= 2)
         children = ranks_of(run)
-        if killed == "Ctrl-C":
+        shared = [line for line in Path(f"/proc/{children[1]}/maps").read_text().splitlines() if "mpich_shm" in line]
+        assert all(line.endswith(" (deleted)") for line in shared)  # or it would stay in /dev/shm
+        if killed in ("Ctrl-C", "twice"):
             child.send_signal(signal.SIGINT)
+            if killed == "twice":
+                os.kill(children[1], signal.SIGSTOP)  # so that the first one cannot end the run
+                time.sleep(0.1)
+                child.send_signal(signal.SIGINT)
         else:
-            os.kill(child.pid if killed == "the command" else children[int(killed)], signal.SIGKILL)
+            proxy = parent_of(children[1])
+            found = {"the command": child.pid, "mpiexec": parent_of(proxy), "its proxy": proxy}
+            os.kill(found[killed] if isinstance(killed, str) else children[killed], signal.SIGKILL)
         out, err = child.communicate(timeout=30)
         until(lambda: not ranks_of(run), 10)
     finally:
@@ -123,10 +141,18 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on(own_set: Path, tmp_path: Pat
         assert err.endswith(f"resume with: groundup train stage2_numpy --resume {run}\n")
     elif killed != "the command":
         assert child.returncode == 2
-        assert err == (
-            f"error: a rank, process {children[int(killed)]} on {os.uname().nodename}, was ended by signal 9, and the "
-            f"other ranks with it; go on with: groundup train stage2_numpy --resume {run} --ranks 2\n"
+        what = {
+            "mpiexec": "mpiexec was ended by signal 9, and all ranks with it",
+            "its proxy": "mpiexec failed (",
+            "twice": "interrupted: all ranks were killed",
+        }.get(
+            str(killed),
+            f"a rank, process {children.get(killed)} on {os.uname().nodename}, was ended by signal 9, and the "  # type: ignore[call-overload]
+            "other ranks with it",
         )
+        assert err.startswith(f"error: {what}")
+        assert err.endswith(f"; go on with: groundup train stage2_numpy --resume {run} --ranks 2\n")
+        assert err.count("\n") == 1
     done = load_checkpoint(run / "last.safetensors").about_run["position"]["epoch"] + 2
     resumed = groundup("train", "numpy", "--resume", str(run), "--epochs", str(done), "--ranks", "2", "--quiet")
     assert resumed.code == 0, resumed.errors
@@ -186,3 +212,76 @@ def test_each_rank_gets_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) 
     assert (os.environ["GROUNDUP_THREADS"], os.environ["OPENBLAS_NUM_THREADS"]) == ("5", "2")
     for name in (*ranks.THREADS, "MPIR_CVAR_SUPPRESS_ABORT_MESSAGE"):
         monkeypatch.delenv(name, raising=False)
+
+
+def launched(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> int:
+    """What `launch` returns where mpiexec is this shell script."""
+    program = folder / "mpiexec"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(ranks, "check_installed", lambda: str(program))
+    return ranks.launch(1, ["train", "2"], folder, "the command")
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="mpiexec is a shell script here")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ("exit 2", 2, ""),
+        ("exit 255", 2, "error: mpiexec failed (exit code 255), and all ranks with it; nothing was saved yet\n"),
+        ("kill -9 $$", 2, "error: mpiexec was ended by signal 9, and all ranks with it; nothing was saved yet\n"),
+        (
+            "echo '[mpiexec@here] cannot find itself' >&2; exit 255",
+            2,
+            "error: mpiexec failed ([mpiexec@here] cannot find itself), and all ranks with it; nothing was saved yet\n",
+        ),
+    ],
+)
+def test_an_end_of_mpiexec_itself_gets_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    script: str,
+    code: int,
+    said: str,
+) -> None:
+    assert launched(monkeypatch, tmp_path, script) == code
+    assert capsys.readouterr().err == said
+
+
+class Full(io.StringIO):
+    """An output whose disk is full."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@posix
+def test_an_output_that_cannot_be_written_ends_the_ranks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "stdout", Full())
+    began = time.monotonic()
+    with pytest.raises(OSError, match="No space left on device"):
+        launched(monkeypatch, tmp_path, "echo one; exec sleep 60")
+    assert time.monotonic() - began < 30
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it where it was closed
+    assert launched(monkeypatch, tmp_path, "echo one") == 0
+
+
+def test_an_error_before_the_ranks_know_each_other_is_told_by_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setenv("PMI_RANK", "0")
+    with pytest.raises(ValueError, match="--ranks 3: mpiexec has started 2; leave out --ranks"):
+        ranks.connected(3)
+    with pytest.raises(ValueError, match="bench --ranks starts mpiexec itself; leave the outer mpiexec out"):
+        bench_ranks(tmp_path, quick=True, json=False)
+    monkeypatch.setenv("PMI_RANK", "1")
+    with pytest.raises(SystemExit) as ended:
+        ranks.connected(3)
+    assert ended.value.code == 2

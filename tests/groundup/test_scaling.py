@@ -77,3 +77,10 @@ def test_ranks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     (network,) = results["networks"]
     assert (network["name"], network["parameters"]) == (DENSE, 101_770)
     assert math.isfinite(scaling.curves(results)[0].gain)
+
+
+@needs_mpi
+def test_a_rank_that_fails_ends_the_measuring_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "usable_cores", lambda: 1)
+    with pytest.raises(ValueError, match=r"^bench --ranks: 1 ranks failed: ValueError: .*unknown.*'nosuch'"):
+        scaling.measured(0.05, lambda text: None, ["nosuch"])

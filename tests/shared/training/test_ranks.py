@@ -38,6 +38,7 @@ CASES = [
 
 def assert_as_one_rank(case: str, got: list[np.ndarray], expected: list[np.ndarray], dtype: str) -> None:
     if dtype == "float64":
+        # By the largest number of an array: parameters are about 1, but running variances of a deep network hundreds.
         for array, one in zip(got, expected, strict=True):
             assert np.abs(array - one).max() <= 1e-10 * max(1.0, np.abs(one).max()), case
         return
@@ -52,7 +53,7 @@ def assert_as_one_rank(case: str, got: list[np.ndarray], expected: list[np.ndarr
 
 def ran(ranks: int, path: Path, *cases: str) -> dict[str, np.ndarray]:
     """What so many ranks save of these cases."""
-    ended = run_ranks(ranks, "-m", "tests.shared.training.ranks_worker", str(path), *cases)
+    ended = run_ranks(ranks, "-m", "mpi4py", "-m", "tests.shared.training.ranks_worker", str(path), *cases)
     assert ended.code == 0, ended.errors
     with np.load(path) as saved:
         return dict(saved)
