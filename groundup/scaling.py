@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.ranks import connected, mpiexec
+from groundup.ranks import connected, library, mpiexec
 from shared import contract
 from shared.architectures import NAMED, mlp, named
 from shared.communicator import Communicator
@@ -37,7 +37,6 @@ from shared.training.settings import TrainingSettings
 DENSE = "784-128-10"
 BATCH, SHARE = 256, 64
 """Rows of the batch that all ranks share, and of each rank where every one has as many."""
-BATCHES = (SHARE, BATCH)
 MODEL_BATCHES = (64, 256, 1024, 8192)
 MOST = 1024
 WORDS = tuple(4**i for i in range(1, 11))
@@ -118,6 +117,15 @@ def curves(results: Mapping[str, Any]) -> list[Curve]:
     return made
 
 
+def measured_efficiency(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> float:
+    """Rows a second of this measured row, divided by its ranks and by those of one rank: one that takes the same batch
+    where the scaling is strong, the same share of it where it is weak."""
+    kind = (row["network"], row["scaling"])
+    (one,) = (each for each in rows if each["ranks"] == 1 and (each["network"], each["scaling"]) == kind)
+    done, alone = (each["batch"] * each["steps_per_second"] for each in (row, one))
+    return float(done / (row["ranks"] * alone))
+
+
 def powers(most: int) -> list[int]:
     """1, 2, 4, … up to `most`."""
     return [2**i for i in range(most.bit_length())]
@@ -139,7 +147,8 @@ def measured(seconds: float, tell: Callable[[str], object], names: Sequence[str]
 
     Raises ValueError if a rank fails.
     """
-    answers = []
+    contract.load_stage("c")  # compiled once, before the ranks; the record then says with what
+    facts, answers = environment(), []
     for ranks in powers(usable_cores()):
         tell(f"{ranks} of {usable_cores()} ranks")
         variables = processes.finding_our_packages(os.environ) | {"GROUNDUP_THREADS": "1"}
@@ -156,7 +165,8 @@ def measured(seconds: float, tell: Callable[[str], object], names: Sequence[str]
         networks.append(Network(name, parameters, *line_through(points)))
     return {
         "kind": "groundup ranks",
-        "environment": environment(),
+        "environment": facts,
+        "mpi": answers[-1]["mpi"],
         "rows": [row for answer in answers for row in answer["rows"]],
         "all_reduces": {answer["ranks"]: answer["all_reduces"] for answer in answers[1:]},
         "machine": machine and asdict(machine),
@@ -170,12 +180,12 @@ def _rank(seconds: float, names: Sequence[str]) -> dict[str, Any]:
     for name in names:
         network = stage.network.Network(mlp([784, 128, 10]) if name == DENSE else named(name), seed=0)
         parameters[name] = network.architecture.parameter_count
-        batches = BATCHES if ranks.size == 1 else (BATCH, SHARE * ranks.size)
-        for batch in batches:
+        for scaling, batch in (("strong", BATCH), ("weak", SHARE * ranks.size)):
             rate, share = _steps(stage, network, data, batch, ranks, seconds)
             rows.append(
                 {
                     "network": name,
+                    "scaling": scaling,
                     "ranks": ranks.size,
                     "batch": batch,
                     "steps_per_second": rate,
@@ -184,6 +194,7 @@ def _rank(seconds: float, names: Sequence[str]) -> dict[str, Any]:
             )
     return {
         "ranks": ranks.size,
+        "mpi": library(),
         "parameters": parameters,
         "rows": rows,
         "all_reduces": [(words, _all_reduce(ranks, words)) for words in WORDS] if ranks.size > 1 else [],

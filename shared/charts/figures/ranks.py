@@ -22,8 +22,9 @@ def efficiencies(results: Mapping[str, Any], curves: Sequence[Any], footer: str)
     """Efficiency over the number of ranks, a line for each network, a panel for a small and a large batch."""
     chosen = [min(each.batch for each in curves), max(each.batch for each in curves)]
     first, last = (next(each for each in curves if each.batch == batch) for batch in chosen)
-    said = f"{first.network} stops gaining at {first.best:,} ranks"
-    title = f"At batch {first.batch}, {said}; at {last.batch:,} at {last.best:,}"
+    small = "gains nothing by ranks" if first.best == 1 else f"is fastest on {first.best:,} ranks"
+    large = "nothing" if last.best == 1 else f"it is fastest on {last.best:,}"
+    title = f"At batch {first.batch}, {first.network} {small}; at {last.batch:,}, {large}"
     with house_style():
         figure = new_figure(title, f"model with this machine's constants; {footer}", height=4.4)
         panels = figure.subplots(1, 2, sharey=True)
