@@ -31,12 +31,12 @@ def efficiencies(results: Mapping[str, Any], curves: Sequence[Any], footer: str)
         for axes, batch in zip(panels, chosen, strict=True):
             shown = [each for each in curves if each.batch == batch]
             most = max(ranks for ranks, _ in shown[0].points)
-            log_axis(axes, "x", 1, most, text=lambda value: f"{value:,.0f}", most=5)
+            log_axis(axes, "x", 1, most, text=lambda value: f"{value:,.0f}", ticks=_powers_of_4(most))
             axes.set_ylim(0, 1.05)
             for curve, colour in zip(shown, COLOURS, strict=False):
                 axes.plot(*zip(*curve.points, strict=True), color=colour)
                 axes.plot(curve.best, curve.at(curve.best), "o", color=colour, clip_on=False)
-            axes.set_title(f"batch {batch:,}", fontsize=9, color=QUIET)
+            axes.set_title(f"batch {batch:,} (dots: fastest)", fontsize=9, color=QUIET)
             axes.set_xlabel("ranks")
         panels[0].set_ylabel("efficiency")
         ends = [each for each in curves if each.batch == chosen[1]]
@@ -78,7 +78,7 @@ def steps(results: Mapping[str, Any], footer: str) -> Chart:
             axes.axhline(sent, color=colour, linestyle="--", linewidth=1)
             milliseconds += [*line, sent]
         low, high = min(each for each in milliseconds if each > 0) / 1.5, 1.5 * max(milliseconds)
-        log_axis(axes, "x", 1, rows[-1], text=lambda value: f"{value:,.0f}")
+        log_axis(axes, "x", 1, rows[-1], text=lambda value: f"{value:,.0f}", ticks=_powers_of_4(rows[-1]))
         log_axis(axes, "y", low, high)
         axes.grid(color=RULE, linewidth=0.5)
         axes.set(xlabel="rows of a rank in a step", ylabel="milliseconds")
@@ -97,3 +97,8 @@ def steps(results: Mapping[str, Any], footer: str) -> Chart:
         "depend on the rows. Left of where they meet, a rank waits longer than it computes."
     )
     return Chart("ranks-all-reduce", figure, title, alt, caption)
+
+
+def _powers_of_4(most: int) -> list[float]:
+    """1, 4, 16, … up to `most`."""
+    return [4.0**i for i in range((most.bit_length() + 1) // 2)]
