@@ -224,8 +224,8 @@ def _steps(
 
 
 def _all_reduce(ranks: Communicator, words: int, seconds: float) -> float:
-    """The fastest of as many as fit into that time. Where other programs take turns on the cores, the median is the time
-    until all ranks have one: of 4 numbers, up to 3,000 times the fastest on two cores that 16 programs share."""
+    """The fastest of as many as fit into that time. Where other programs take turns on the cores, most of them take as
+    long as it takes until all ranks have one: milliseconds."""
     numbers, over = np.ones(words, np.float32), np.zeros(1)
     times: list[float] = []
     began = time.perf_counter()
