@@ -199,7 +199,7 @@ def _rank(seconds: float, names: Sequence[str]) -> dict[str, Any]:
         "mpi": library(),
         "parameters": parameters,
         "rows": rows,
-        "all_reduces": [(words, _all_reduce(ranks, words, seconds / 10)) for words in WORDS] if ranks.size > 1 else [],
+        "all_reduces": [(words, _all_reduce(ranks, words, seconds / 3)) for words in WORDS] if ranks.size > 1 else [],
     }
 
 
