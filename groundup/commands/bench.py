@@ -100,8 +100,14 @@ def bench(
     if context.invoked_subcommand is not None:
         return
     if ranks:
-        others = {"--stages": stages, "--only": only, "--threads": threads, "--sizes": sizes, "--model": model}
-        others |= {"--passes": passes, "--predict": predict, "--emulated": emulated, "--data-dir": data_dir}
+        others: dict[str, object] = {"--stages": stages, "--only": only, "--threads": threads, "--sizes": sizes}
+        others |= {
+            "--model": model,
+            "--passes": passes,
+            "--predict": predict,
+            "--emulated": emulated,
+            "--data-dir": data_dir,
+        }
         if given := [name for name, value in others.items() if value]:
             raise ValueError(f"bench --ranks takes --quick, --out and --json alone; leave out {', '.join(given)}")
         bench_ranks(out, quick, as_json_)

@@ -30,7 +30,7 @@ def bench_ranks(out: Path, quick: bool, json: bool) -> None:
         say(as_json(results), nl=False)
         return
     console = TextConsole()
-    headings = ("network", "scaling", "ranks", "batch", "steps/s", "efficiency", "communication")
+    headings = ["network", "scaling", "ranks", "batch", "steps/s", "efficiency", "communication"]
     table = Table(*headings, box=SIMPLE_HEAD, title="measured")
     rows = results["rows"]
     for row in sorted(rows, key=lambda row: (row["network"], row["scaling"])):  # then by ranks, as they are
@@ -47,7 +47,7 @@ def bench_ranks(out: Path, quick: bool, json: bool) -> None:
         f"two ranks exchange n bytes by {results['mpi']} in {1e6 * machine['latency']:.0f} µs + "
         f"n · {1e9 * machine['byte']:.2f} ns; the model gives every rank such a link, and a core"
     )
-    headings = ("network", "batch", "best ranks", "times faster", "efficiency at 8 ranks")
+    headings = ["network", "batch", "best ranks", "times faster", "efficiency at 8 ranks"]
     table = Table(*headings, box=SIMPLE_HEAD, title="by the model")
     for curve in curves:
         best, gain = f"{curve.best:,}", f"{curve.gain:.1f}"
