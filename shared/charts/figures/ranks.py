@@ -9,6 +9,7 @@ from shared.charts.drawing.axes import Label, label_column, log_axis
 from shared.charts.drawing.colours import BLUE, GREEN, INK, ORANGE, PINK, QUIET, RULE
 from shared.charts.drawing.style import Chart, house_style, new_figure
 from shared.charts.drawing.words import three_digits
+from shared.numbers import plural
 
 COLOURS = (BLUE, ORANGE, GREEN, PINK)
 
@@ -47,7 +48,7 @@ def efficiencies(results: Mapping[str, Any], curves: Sequence[Any], footer: str)
                 for each, colour in zip(ends, COLOURS, strict=False)
             ],
         )
-    alt = "; ".join(f"{each.network} at batch {each.batch:,}: best on {each.best:,} ranks" for each in curves)
+    alt = "; ".join(f"{each.network} at batch {each.batch:,}: best on {plural(each.best, 'rank')}" for each in curves)
     caption = (
         "Time of a step on one rank, divided by that on so many ranks and by their number. A dot: the number of ranks "
         "beyond which a step becomes no shorter. A rank has a core, and its links the latency and bandwidth that two "
