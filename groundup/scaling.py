@@ -3,6 +3,7 @@
     measured    strong scaling (one batch, shared by more and more ranks) and weak scaling (as many rows for each rank)
     Machine     the two constants of an all-reduce: its latency, and the time of a byte
     Network     the two constants of a step on one rank: its beginning, and the time of a row
+                both from the fastest of many: what the machine can do when nothing else wants its cores
     step        seconds of a step on so many ranks, by these four numbers
 
 `python -m groundup.scaling` is what each rank runs; `groundup bench --ranks` starts them.
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.ranks import OF_MPIEXEC, connected, mpiexec
+from groundup.ranks import OF_MPIEXEC, connected, library, mpiexec
 from shared import contract
 from shared.architectures import NAMED, mlp, named
 from shared.communicator import Communicator
@@ -37,7 +38,6 @@ from shared.training.settings import TrainingSettings
 DENSE = "784-128-10"
 BATCH, SHARE = 256, 64
 """Rows of the batch that all ranks share, and of each rank where every one has as many."""
-BATCHES = (SHARE, BATCH)
 MODEL_BATCHES = (64, 256, 1024, 8192)
 MOST = 1024
 WORDS = tuple(4**i for i in range(1, 11))
@@ -118,6 +118,15 @@ def curves(results: Mapping[str, Any]) -> list[Curve]:
     return made
 
 
+def measured_efficiency(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> float:
+    """Rows a second of this measured row, divided by its ranks and by those of one rank: one that takes the same batch
+    where the scaling is strong, the same share of it where it is weak."""
+    kind = (row["network"], row["scaling"])
+    (one,) = (each for each in rows if each["ranks"] == 1 and (each["network"], each["scaling"]) == kind)
+    done, alone = (each["batch"] * each["steps_per_second"] for each in (row, one))
+    return float(done / (row["ranks"] * alone))
+
+
 def powers(most: int) -> list[int]:
     """1, 2, 4, … up to `most`."""
     return [2**i for i in range(most.bit_length())]
@@ -139,7 +148,8 @@ def measured(seconds: float, tell: Callable[[str], object], names: Sequence[str]
 
     Raises ValueError if a rank fails.
     """
-    answers = []
+    contract.load_stage("c")  # compiled once, before the ranks; the record then says with what
+    facts, answers = environment(), []
     for ranks in powers(usable_cores()):
         tell(f"{ranks} of {usable_cores()} ranks")
         variables = processes.finding_our_packages(os.environ) | {"GROUNDUP_THREADS": "1"}
@@ -154,11 +164,12 @@ def measured(seconds: float, tell: Callable[[str], object], names: Sequence[str]
     machine = Machine(*line_through(exchanges)) if exchanges else None
     networks = []
     for name, parameters in answers[0]["parameters"].items():
-        points = [(row["batch"], 1 / row["steps_per_second"]) for row in answers[0]["rows"] if row["network"] == name]
+        points = [(row["batch"], row["fastest_step"]) for row in answers[0]["rows"] if row["network"] == name]
         networks.append(Network(name, parameters, *line_through(points)))
     return {
         "kind": "groundup ranks",
-        "environment": environment(),
+        "environment": facts,
+        "mpi": answers[-1]["mpi"],
         "rows": [row for answer in answers for row in answer["rows"]],
         "all_reduces": {answer["ranks"]: answer["all_reduces"] for answer in answers[1:]},
         "machine": machine and asdict(machine),
@@ -172,30 +183,33 @@ def _rank(seconds: float, names: Sequence[str]) -> dict[str, Any]:
     for name in names:
         network = stage.network.Network(mlp([784, 128, 10]) if name == DENSE else named(name), seed=0)
         parameters[name] = network.architecture.parameter_count
-        batches = BATCHES if ranks.size == 1 else (BATCH, SHARE * ranks.size)
-        for batch in batches:
-            rate, share = _steps(stage, network, data, batch, ranks, seconds)
+        for scaling, batch in (("strong", BATCH), ("weak", SHARE * ranks.size)):
+            rate, fastest, share = _steps(stage, network, data, batch, ranks, seconds)
             rows.append(
                 {
                     "network": name,
+                    "scaling": scaling,
                     "ranks": ranks.size,
                     "batch": batch,
                     "steps_per_second": rate,
+                    "fastest_step": fastest,
                     "communication": share,
                 }
             )
     return {
         "ranks": ranks.size,
+        "mpi": library(),
         "parameters": parameters,
         "rows": rows,
-        "all_reduces": [(words, _all_reduce(ranks, words)) for words in WORDS] if ranks.size > 1 else [],
+        "all_reduces": [(words, _all_reduce(ranks, words, seconds / 3)) for words in WORDS] if ranks.size > 1 else [],
     }
 
 
 def _steps(
     stage: contract.Stage, network: Any, data: Dataset, batch: int, ranks: Communicator, seconds: float
-) -> tuple[float, float]:
-    """(steps a second by the median of all steps, share of communication), after some steps that prepare."""
+) -> tuple[float, float, float]:
+    """(steps a second by the median of all steps, seconds of the fastest one, share of communication), after some steps
+    that prepare."""
     settings = TrainingSettings(epochs=1, batch_size=batch, local_statistics=True)
     runner = EpochRunner(stage, network, stage.optimizers.SGD(0.001), data.train, settings, None, ranks)
     times: list[float] = []
@@ -207,18 +221,25 @@ def _steps(
             ranks.add(over)  # all stop after the same step
             if over[0]:
                 break
-    return 1 / statistics.median(np.diff(times[1:])), runner.communication / runner.seconds
+    taken = np.diff(times[1:]).tolist()
+    return 1 / statistics.median(taken), min(taken), runner.communication / runner.seconds
 
 
-def _all_reduce(ranks: Communicator, words: int) -> float:
-    numbers = np.ones(words, np.float32)
-    times = []
-    for _ in range(30):
-        before = ranks.seconds
-        ranks.add(numbers)
-        numbers.fill(1)
-        times.append(ranks.seconds - before)
-    return statistics.median(times)
+def _all_reduce(ranks: Communicator, words: int, seconds: float) -> float:
+    """The fastest of as many as fit into that time. Where other programs take turns on the cores, most of them take as
+    long as it takes until all ranks have one: milliseconds."""
+    numbers, over = np.ones(words, np.float32), np.zeros(1)
+    times: list[float] = []
+    began = time.perf_counter()
+    while not over[0]:
+        for _ in range(30):
+            before = ranks.seconds
+            ranks.add(numbers)
+            times.append(ranks.seconds - before)
+            numbers.fill(1)
+        over[0] = time.perf_counter() - began > seconds
+        ranks.add(over)
+    return min(times)
 
 
 if __name__ == "__main__":

@@ -2,94 +2,143 @@
 
     python scripts/beside_ddp.py [ranks] [rounds]
 
-784-128-10 and LeNet-5, batch 256, SGD, float32, one thread a rank. The two take turns; the medians are compared. Our
-time contains gathering the rows of each batch; PyTorch's batches lie ready in its memory.
+784-128-10 and LeNet-5, batch 256, SGD, float32, one thread a rank. The two take turns; the medians are compared.
+
+What is equal: the weights at the start, the batches and their order, each rank's rows, the mean over all of them as the
+gradient. So both must come to the same parameters: they take 20 steps in float64 first, and the largest difference is
+printed. (In float32 they part after a few steps of LeNet-5: where rounding decides which of two equal numbers max
+pooling takes, another pixel gets the gradient.)
+
+What is not equal: our time contains gathering the rows of each batch and reading the loss. PyTorch's batches lie ready
+in its memory, and nobody asks for its loss. DDP's `gradient_as_bucket_view` saves it a copy of the gradients.
+
+Run it on an idle machine. A rank of MPI waits without leaving its core, one of gloo sleeps: where other programs want
+the cores, DDP can be the faster one.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-BATCH, WARM, SECONDS = 256, 20, 2.0
+from shared.architectures import NAMED  # noqa: E402
+
+BATCH, BATCHES, SAME, SECONDS = 256, 23, 20, 2.0
+"""Rows of a batch, batches of an epoch, steps until the parameters are compared, and seconds of a timing after that."""
+
+RATE, TOLERANCE = 0.01, 1e-12
 NETWORKS = ("784-128-10", "lenet5")
 
 
-def ours(name: str) -> float:
-    import numpy as np
-
-    from groundup.ranks import connected
+def start(name: str, dtype: str) -> tuple[Any, Any, Any]:
+    """(stage 3, a network, rows for whole batches): the same for both."""
     from shared import contract
-    from shared.architectures import lenet5, mlp
+    from shared.architectures import mlp, named
+    from shared.data.accepted_data import Split
     from shared.data.datasets import load_dataset
+
+    stage, data = contract.load_stage("c"), load_dataset().train
+    network = stage.network.Network(named(name) if name in NAMED else mlp([784, 128, 10]), seed=0, dtype=dtype)
+    count = BATCH * BATCHES
+    return stage, network, Split(data.x[:count].astype(dtype), data.y[:count])
+
+
+def ours(name: str, kept: str) -> float:
+    """Steps a second on this rank; the first one keeps its parameters after SAME steps in float64."""
+    from groundup.ranks import connected
     from shared.training.epochs import EpochRunner
     from shared.training.runs import Position
     from shared.training.settings import TrainingSettings
 
-    ranks, stage, data = connected(None), contract.load_stage("c"), load_dataset().train
-    network = stage.network.Network(lenet5() if name == "lenet5" else mlp([784, 128, 10]), seed=0)
-    runner = EpochRunner(
-        stage, network, stage.optimizers.SGD(0.01), data, TrainingSettings(1000, BATCH), None, ranks
-    )  # fmt: skip
-    done, steps = 0, None
-    for epoch in range(1000):
-        for _ in runner.rest_of_epoch(Position(epoch=epoch)):
-            done += 1
-            if done == WARM:
-                started = time.perf_counter()
-            if done % 20 == 0 and done > WARM:
-                over = np.array([float(ranks.rank == 0 and time.perf_counter() - started > SECONDS)])
-                ranks.add(over)
-                if over[0]:
-                    steps = (done - WARM) / (time.perf_counter() - started)
-                    break
-        if steps:
-            break
-    assert steps is not None
-    return steps if ranks.rank == 0 else 0.0
+    ranks = connected(None)
+
+    def begun(dtype: str) -> tuple[Any, Iterator[object]]:
+        stage, network, data = start(name, dtype)
+        optimizer, settings = stage.optimizers.SGD(RATE), TrainingSettings(1, BATCH)
+        runner = EpochRunner(stage, network, optimizer, data, settings, None, ranks)
+        epochs = itertools.repeat(None)  # the same batches in the same order, as PyTorch's
+        return network, itertools.chain.from_iterable(runner.rest_of_epoch(Position()) for _ in epochs)
+
+    def over(seconds: float) -> bool:
+        said = np.array([float(ranks.rank == 0 and seconds > SECONDS)])
+        ranks.add(said)
+        return bool(said[0])
+
+    network, steps = begun("float64")
+    take(steps)
+    if ranks.rank == 0:
+        np.savez(kept, *network.parameters)
+    return timed(begun("float32")[1], over)
 
 
-def theirs(name: str) -> float:
+def theirs(name: str, kept: str) -> float:
+    """The same of PyTorch."""
     import torch
-    from torch import nn
+
+    from shared.bench.peers import pytorch
+    from shared.data.batches import batch_order
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo")
-    torch.manual_seed(0)
-    images = name == "lenet5"
-    if images:
-        layers = [
-            *(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU()),
-            *(nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()),
-            nn.Linear(84, 10),
-        ]
-    else:
-        layers = [nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)]
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers))
-    optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    rows = BATCH // size
-    x = torch.rand(23, rows, *((1, 28, 28) if images else (784,)))
-    y = torch.randint(0, 10, (23, rows))
-    loss_of, done, started = nn.CrossEntropyLoss(), 0, 0.0
-    while True:
-        optimizer.zero_grad()
-        loss_of(model(x[done % 23]), y[done % 23]).backward()
-        optimizer.step()
-        done += 1
-        if done == WARM:
-            started = time.perf_counter()
-        if done % 20 == 0 and done > WARM:
-            over = torch.tensor([float(rank == 0 and time.perf_counter() - started > SECONDS)])
-            torch.distributed.all_reduce(over)
-            if over[0]:
-                return (done - WARM) / (time.perf_counter() - started) if rank == 0 else 0.0
+    torch.distributed.init_process_group("gloo", init_method=f"file://{kept}.store", rank=rank, world_size=size)
+
+    def begun(dtype: str) -> tuple[Any, Iterator[object]]:
+        _, network, data = start(name, dtype)
+        own = pytorch.network(torch, network.parameters, name if name in NAMED else "")
+        own, shape = (own[2:], (1, 28, 28)) if name in NAMED else (own, (784,))
+        model = torch.nn.parallel.DistributedDataParallel(own, gradient_as_bucket_view=True)
+        step = pytorch.descent(pytorch.loss_of(torch, model), torch.optim.SGD(model.parameters(), RATE))
+        order = batch_order(len(data), 0, 0).reshape(BATCHES, size, BATCH // size)[:, rank]
+        batches = [(torch.from_numpy(data.x[i].reshape(-1, *shape)), torch.from_numpy(data.y[i])) for i in order]
+        return own, (step(*batch) for batch in itertools.cycle(batches))
+
+    def over(seconds: float) -> bool:
+        said = torch.tensor([float(rank == 0 and seconds > SECONDS)])
+        torch.distributed.all_reduce(said)
+        return bool(said[0])
+
+    model, steps = begun("float64")
+    take(steps)
+    if rank == 0:
+        values = [each.detach().numpy() for each in model.parameters()]
+        np.savez(kept, *(each.T if each.ndim == 2 else each for each in values))
+    return timed(begun("float32")[1], over)
+
+
+def timed(steps: Iterator[object], over: Callable[[float], bool]) -> float:
+    """Steps a second, after SAME that warm up. over: all ranks ask it every SAME steps, with the seconds so far."""
+    take(steps)
+    over(0.0)  # all begin together
+    started = time.perf_counter()
+    done, seconds = 0, 0.0
+    while not over(seconds):
+        take(steps)
+        done, seconds = done + SAME, time.perf_counter() - started
+    return done / seconds
+
+
+def take(steps: Iterator[object]) -> None:
+    """The next SAME steps."""
+    for _ in itertools.islice(steps, SAME):
+        pass
+
+
+def apart(files: Sequence[str]) -> float:
+    """The largest difference of two networks' parameters."""
+    both = [np.load(f"{file}.npz") for file in files]
+    return max(float(np.abs(both[0][each] - both[1][each]).max()) for each in both[0].files)
 
 
 def main() -> None:
@@ -97,29 +146,35 @@ def main() -> None:
     from shared.machine import processes
 
     count, rounds = (int(word) for word in (sys.argv[1:] + ["2", "5"][len(sys.argv) - 1 :]))
+    if BATCH % count:
+        sys.exit(f"expected a number of ranks that divides {BATCH}, got {count}: DDP's mean is that of equal shares")
     threads = {"OMP_NUM_THREADS": "1", "GROUNDUP_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     variables = processes.finding_our_packages(os.environ) | threads
     script = processes.python(__file__)
     for name in NETWORKS:
         rates: dict[str, list[float]] = {"ours": [], "theirs": []}
-        for i in range(rounds):
-            ended = processes.run(
-                [str(mpiexec()), "-n", str(count), *script, "--ours", name], 300, variables=variables
-            )  # fmt: skip
-            rates["ours"].append(_rate(ended))
-            where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(29500 + i), "WORLD_SIZE": str(count)}
-            others = [
-                processes.start([*script, "--theirs", name], variables=variables | where | {"RANK": str(rank)})
-                for rank in range(1, count)
-            ]
-            try:
-                first = [*script, "--theirs", name]
-                rates["theirs"].append(_rate(processes.run(first, 300, variables=variables | where | {"RANK": "0"})))
-            finally:
-                for other in others:
-                    processes.end(other, patience=5)
+        for _ in range(rounds):
+            with tempfile.TemporaryDirectory() as folder:
+                files = [os.path.join(folder, who) for who in rates]
+                words = [[*script, f"--{who}", name, file] for who, file in zip(rates, files, strict=True)]
+                rates["ours"].append(
+                    _rate(processes.run([str(mpiexec()), "-n", str(count), *words[0]], 300, variables=variables))
+                )
+                first, *rest = (variables | {"WORLD_SIZE": str(count), "RANK": str(rank)} for rank in range(count))
+                others = [processes.start(words[1], variables=each) for each in rest]
+                try:
+                    rates["theirs"].append(_rate(processes.run(words[1], 300, variables=first)))
+                finally:
+                    for other in others:
+                        processes.end(other, patience=5)
+                difference = apart(files)
+            if not difference < TOLERANCE:
+                sys.exit(
+                    f"{name}: after {SAME} steps the parameters differ by {difference:.1e}, more than {TOLERANCE:g}"
+                )
         mine, his = (statistics.median(rates[who]) for who in ("ours", "theirs"))
         print(f"{name}, batch {BATCH}, {count} ranks: ours {mine:.0f}, DDP {his:.0f} steps/s: {mine / his:.2f} times")
+        print(f"after {SAME} steps in float64 from the same weights the parameters differ by {difference:.1e} at most")
         print({who: [round(rate) for rate in each] for who, each in rates.items()}, flush=True)
 
 
@@ -132,8 +187,8 @@ def _rate(ended: object) -> float:
 
 if __name__ == "__main__":
     if sys.argv[1:2] in (["--ours"], ["--theirs"]):
-        rate = (ours if sys.argv[1] == "--ours" else theirs)(sys.argv[2])
-        if rate:
+        rate = (ours if sys.argv[1] == "--ours" else theirs)(*sys.argv[2:])
+        if os.environ.get("RANK", os.environ.get("PMI_RANK", "0")) == "0":
             print(f"rate {rate}", flush=True)
         os._exit(0) if sys.argv[1] == "--theirs" else None
     else:

@@ -100,6 +100,16 @@ def bench(
     if context.invoked_subcommand is not None:
         return
     if ranks:
+        others: dict[str, object] = {"--stages": stages, "--only": only, "--threads": threads, "--sizes": sizes}
+        others |= {
+            "--model": model,
+            "--passes": passes,
+            "--predict": predict,
+            "--emulated": emulated,
+            "--data-dir": data_dir,
+        }
+        if given := [name for name, value in others.items() if value]:
+            raise ValueError(f"bench --ranks takes --quick, --out and --json alone; leave out {', '.join(given)}")
         bench_ranks(out, quick, as_json_)
         return
     plan, unavailable = plan_for(stages, only, threads, sizes, quick, passes, data_dir, model)

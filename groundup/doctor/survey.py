@@ -123,7 +123,8 @@ def trial(what: str, by: Sequence[str] = ()) -> Trial:
     if done.code is None:
         return Trial(False, done.failure)
     try:
-        answer, _ = json.JSONDecoder().raw_decode(done.output.splitlines()[-1])  # of two ranks, both may be in a line
+        # Of two ranks, both may answer in a line, and their ends of it come after that.
+        answer, _ = json.JSONDecoder().raw_decode(done.output.strip().splitlines()[-1])
         return Trial(bool(answer["works"]), str(answer["said"]))
     except (IndexError, KeyError, TypeError, ValueError):  # it died before it could answer
         return Trial(False, f"exit code {done.code}: {done.last_error or 'no message'}")

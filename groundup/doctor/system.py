@@ -137,12 +137,12 @@ def several_ranks(facts: Facts) -> list[Finding]:
         return [Finding(about, "note", text)]
     chosen = {name: int(v) for name in THREADS if (v := facts.variables.get(name, "")).isdecimal() and int(v) > 0}
     most = max(chosen, key=lambda name: chosen[name], default=None)
-    text = f"{trial.said}, {facts.mpiexec}; as many as there are cores, {facts.cores}"
+    text = f"{trial.said}, {facts.mpiexec}; up to {facts.cores} have a core each"
     if most is not None and chosen[most] > 1:
         fit = max(1, facts.cores // chosen[most])
         text += f"; {most}={chosen[most]}: with so many threads each, more than {fit} wait for each other"
         return [Finding(about, "note", text, remedies.unset(facts, *chosen))]
-    return [Finding(about, "ok", f"{text}; without a number of threads set, each takes its share of them")]
+    return [Finding(about, "ok", f"{text}, and fewer share the cores among their threads")]
 
 
 def _dependency(name: str, oldest: str, found: str | None, fix: str) -> Finding:

@@ -52,8 +52,8 @@ class StepRecord:
     gradients: ‖dL/dW‖ of each layer in the last step. A network whose steps keep no gradients, stage 4's of dense
         layers, is asked for those of the first batch of the training data instead
     memory: bytes of main memory that the process holds; cores: processor time divided by time, 2.0 for two busy cores
-    communication: of several ranks, the share of the steps' time in which rank 0 sent or waited for others
     gpu: [busy, bytes] of each GPU of the machine, as NVML tells them, of all programs together; empty if not known
+    communication: of several ranks, the share of the steps' time in which rank 0 sent or waited for others
     """
 
     step: int
@@ -67,8 +67,8 @@ class StepRecord:
     gradients: tuple[float | None, ...] = ()
     memory: int | None = None
     cores: float | None = None
-    communication: float | None = None
     gpu: tuple[tuple[float, float], ...] = ()
+    communication: float | None = None
 
     def line(self) -> str:
         """The record as a line of the file; what is not known is left out."""

@@ -58,10 +58,21 @@ def test_the_charts_say_what_was_found(tmp_path: Path) -> None:
     assert curves[0].gain == 1.0
     charts = book.save_all(figures.draw(RESULTS, curves, "made up"), tmp_path)
     assert {chart.name for chart in charts} == {"ranks-efficiency", "ranks-all-reduce"}
-    assert charts[0].title.startswith("At batch 64, small stops gaining at 1 ranks; at 8,192 at ")
+    assert charts[0].title.startswith("At batch 64, small gains nothing by ranks; at 8,192, it is fastest on ")
     assert charts[1].title == f"An all-reduce of small takes as long as {(10e-6 + 4e-4) / 3e-6:.0f} of its rows"
     assert (tmp_path / "ranks-efficiency.svg").is_file()
     assert scaling.curves({"machine": None, "networks": []}) == []
+
+
+def test_the_efficiency_of_weak_scaling_is_that_of_one_ranks_share() -> None:
+    def row(scaling: str, ranks: int, batch: int, rate: float) -> dict[str, object]:
+        return {"network": "n", "scaling": scaling, "ranks": ranks, "batch": batch, "steps_per_second": rate}
+
+    rows = [
+        *(row("strong", 1, 256, 100.0), row("weak", 1, 64, 300.0)),
+        *(row("strong", 4, 256, 200.0), row("weak", 4, 256, 240.0)),
+    ]
+    assert [scaling.measured_efficiency(rows, each) for each in rows] == pytest.approx([1, 1, 0.5, 0.8])
 
 
 @needs_mpi
@@ -70,7 +81,14 @@ def test_ranks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     results = scaling.measured(0.05, told.append, [DENSE])
     assert told == ["1 of 2 ranks", "2 of 2 ranks"]
-    assert [(row["ranks"], row["batch"]) for row in results["rows"]] == [(1, 64), (1, 256), (2, 256), (2, 128)]
+    assert [(row["ranks"], row["scaling"], row["batch"]) for row in results["rows"]] == [
+        (1, "strong", 256),
+        (1, "weak", 64),
+        (2, "strong", 256),
+        (2, "weak", 128),
+    ]
+    assert results["mpi"].split()[0] in ("MPICH", "Intel", "Open")
+    assert results["environment"]["stage3_c"]["compiler"]
     assert all(row["steps_per_second"] > 0 for row in results["rows"])
     assert all(0 < row["communication"] < 1 for row in results["rows"] if row["ranks"] > 1)
     assert [words for words, _ in results["all_reduces"][2]] == list(scaling.WORDS)

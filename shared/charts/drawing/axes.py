@@ -31,13 +31,14 @@ def log_axis(
     *,
     text: Callable[[float], str] = three_digits,
     most: int = 8,
+    ticks: Sequence[float] = (),
 ) -> None:
-    """Make an axis logarithmic from low to high, with at most `most` ticks: decades, or 1, 2, 5 where those are few."""
+    """Make an axis logarithmic from low to high, with these ticks, or with at most `most`: decades, or 1, 2, 5 where
+    those are few."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     (axes.set_xlim if which == "x" else axes.set_ylim)(low, high)
-    ticks = log_ticks(low, high, most)
-    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_locator(FixedLocator(ticks or log_ticks(low, high, most)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     axis.set_minor_locator(NullLocator())
 

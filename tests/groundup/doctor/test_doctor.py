@@ -121,6 +121,13 @@ def test_a_trial_that_dies_is_told_by_its_exit_code(monkeypatch: pytest.MonkeyPa
     assert survey.trial("gpu") == Trial(False, "no answer within 0.5 seconds")
 
 
+def test_two_answers_in_one_line_and_empty_ones_after_it_are_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = 2 * '{"works": false, "said": "alone"}'
+    code = f"print('a warning'); print({both!r}, end='\\n\\n')"
+    monkeypatch.setattr(survey, "run", lambda command, seconds, **more: run([command[0], "-c", code], seconds, **more))
+    assert survey.trial("ranks") == Trial(False, "alone")
+
+
 def test_a_gpu_is_only_tried_where_there_are_one_and_numba_cuda(here: Facts) -> None:
     possible = bool(here.gpus) and "numba-cuda" in here.installed
     assert (here.gpu_trial is not None) == possible

@@ -308,7 +308,9 @@ def test_ranks_are_told_of_only_where_mpi4py_is_installed() -> None:
     assert "ranks" not in said(LAPTOP)
     finding = said(replace(LAPTOP, ranks_trial=MPI, mpiexec="/venv/bin/mpiexec", cores=8))["ranks"]
     assert finding.status == "ok"
-    assert finding.text.startswith("MPICH 5.0.2, /venv/bin/mpiexec; as many as there are cores, 8; without a number")
+    assert finding.text == (
+        "MPICH 5.0.2, /venv/bin/mpiexec; up to 8 have a core each, and fewer share the cores among their threads"
+    )
 
 
 def test_mpiexec_of_another_mpi_is_told_with_the_command_that_mends_it() -> None:
