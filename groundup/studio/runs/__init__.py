@@ -5,6 +5,8 @@ folders     which run folders there are, and what may be read in them
 overview    a run in the list: what it trains, how far it is, whether it runs
 curves      its steps and epochs as columns for the charts, thinned
 command     the command that reproduces it
+histograms  how the weights of a checkpoint are spread
+labels      the name and the note that a reader gives to a run
 mistakes    which test images its network takes for what, computed in a thread
 watching    which runs have changed since the page last looked
 
