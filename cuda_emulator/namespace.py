@@ -11,6 +11,7 @@ from typing import Any
 
 import numba
 from numba import types as numba_types
+from numba.np.ufunc import decorators
 
 from .compiler.reading.exec_text import note_texts_of_exec
 from .intrinsics import intrinsics
@@ -36,6 +37,8 @@ TRANSFER_API = (
     *("mapped_array_like", "managed_array", "pinned", "mapped", "is_cuda_array", "as_cuda_array"),
     "from_cuda_array_interface",
 )
+_TARGET = "cuda_emulator"  # of ufuncs, in Numba's registry
+
 TYPES = (
     *("boolean", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "byte", "intp"),
     *("uintp", "intc", "uintc", "float16", "float32", "float64", "complex64", "complex128", "void", "none"),
@@ -72,10 +75,19 @@ class Namespace(ModuleType):
 
 
 def _for_cuda(decorator: Any) -> Any:
-    """numba.vectorize or numba.guvectorize with target="cuda"."""
+    """numba.vectorize or numba.guvectorize with the emulator as target.
+
+    It is a target by itself: "cuda" asks for numba.cuda, which is the emulator's in its place alone.
+    """
+    single = decorator is numba.vectorize
+    known = (decorators.Vectorize if single else decorators.GUVectorize).target_registry
 
     def made(*arguments: Any, **options: Any) -> Any:
-        return decorator(*arguments, **{**options, "target": "cuda"})
+        if _TARGET not in known:
+            from .runtime.ufuncs import CUDAGUFuncVectorize, CUDAVectorize
+
+            known[_TARGET] = CUDAVectorize if single else CUDAGUFuncVectorize
+        return decorator(*arguments, **{**options, "target": _TARGET})
 
     return made
 

@@ -81,3 +81,19 @@ def test_a_gufunc_names_the_numbers_of_arguments_that_it_takes(installed: None) 
     with pytest.warns(RuntimeWarning, match="nopython kwarg for cuda target is redundant") as warned:
         vectorize(["float32(float32)"], target="cuda", nopython=True)(lambda x: x)
     assert warned[0].filename == __file__
+
+
+def test_the_emulators_own_module_makes_ufuncs_where_it_does_not_stand_in_for_numbas() -> None:
+    @cuda.vectorize(["float32(float32, float32)"])
+    def total(a: Any, b: Any) -> Any:
+        return a + b
+
+    @cuda.guvectorize(["void(float32[:], float32[:])"], "(n)->()")
+    def summed(x: Any, result: Any) -> None:
+        result[0] = 0
+        for each in x:
+            result[0] += each
+
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(np.asarray(total(x, x)), 2 * x)
+    np.testing.assert_array_equal(np.asarray(summed(x.reshape(2, 3))), [3, 12])
