@@ -153,11 +153,8 @@ def quiet_but_first(ranks: Communicator) -> Iterator[None]:
     if ranks.rank == 0:
         yield
         return
-    with (
-        open(os.devnull, "w", errors="replace") as nowhere,
-        contextlib.redirect_stdout(nowhere),
-        warnings.catch_warnings(),
-    ):
+    nowhere = open(os.devnull, "w", errors="replace")  # noqa: SIM115  (closed by the next line, as Python 3.8 reads it)
+    with nowhere, contextlib.redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             yield

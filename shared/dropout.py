@@ -58,20 +58,19 @@ def mask_value(index: int, rate: float, seed: int, step: int, layer: int) -> flo
 
 
 def dropout_mask(
-    rows: int, columns: int, rate: float, seed: int, step: int, layer: int, dtype: str = "float32", first_row: int = 0
+    rows: int, columns: int, rate: float, seed: int, step: int, layer: int, dtype: str = "float32"
 ) -> np.ndarray:
     """The mask of one hidden layer at one step, (rows, columns): 0 for dropped neurons, else 1 / (1 - rate).
 
     rows: the batch size; columns: the layer's neurons; both at least 1
     rate: the probability of dropping, at least 0 and below 1
     seed, step, layer: as `mask_key` takes them; each combination gives an independent mask
-    first_row: the batch's row that the mask begins with
     Raises ValueError for a number out of its range.
     """
     _check_rate(rate)
     if rows < 1 or columns < 1:
         raise ValueError(f"dropout: expected at least one row and one column, got ({rows}, {columns})")
-    indices = np.arange(first_row * columns, (first_row + rows) * columns, dtype=np.uint64)
+    indices = np.arange(rows * columns, dtype=np.uint64)
     survives = uniform_numbers(mask_key(seed, step, layer), indices) >= rate
     scale = np.asarray(1.0 / (1.0 - rate), dtype)
     return (survives * scale).reshape(rows, columns)
@@ -84,13 +83,16 @@ def step_masks(
 
     places: (numbers of one sample, rate) of each layer that can be dropped from, as `Architecture.dropouts` gives them;
         the place's number in this list is the `layer` of its mask
-    first_row: of a batch that is taken in several parts, the row that this part begins with
+    first_row: of a batch that is taken in several parts, the row that this part begins with. The masks
+        of the rows before are made, too, and cut off: a mask is a sequence from its first row on
     """
     if not any(rate for _, rate in places):
         return None
-    return [
-        dropout_mask(rows, size, rate, seed, step, layer, dtype, first_row) for layer, (size, rate) in enumerate(places)
+    masks = [
+        dropout_mask(first_row + rows, size, rate, seed, step, layer, dtype)
+        for layer, (size, rate) in enumerate(places)
     ]
+    return [mask[first_row:] for mask in masks]
 
 
 def uniform_numbers(key: int, indices: np.ndarray) -> np.ndarray:

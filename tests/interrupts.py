@@ -1,7 +1,7 @@
-"""SIGINT for the tests that send it: a shell lets its background jobs, and `nohup`, ignore the signal.
+"""SIGINT and SIGHUP for the tests that send them: a shell lets its background jobs ignore the one, `nohup` the other.
 
-The program is meant to go on ignoring it then, and so is every process that it starts. The tests that are about an
-interrupt begin by hearing the signal again.
+The program is meant to go on ignoring it then, and so is every process that it starts. The tests that are about such a
+signal begin by hearing it again.
 """
 
 import contextlib
@@ -22,3 +22,5 @@ def heard() -> Iterator[None]:
 def hear() -> None:
     """The `preexec_fn` of a process that a test starts, and then interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -217,6 +217,7 @@ PLACES = [
     Place("train", "a checkpoint", checkpoints),
     Place("look", "a run", looked_into),
     Place("predict", "a run and a picture", asked),
+    Place("serve", "a network", option("serve", "TEXT")),
     Place("export", "a run and a file", option("export", "TEXT", "--out", "TEXT")),
     Place("check", "a stage", option("check", "TEXT")),
     Place("profile", "a network", option("profile", "2", "--model", "TEXT")),

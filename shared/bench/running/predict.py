@@ -102,6 +102,12 @@ def _convolution(rows: Rows, stage: str) -> float | None:
     return _factor(slow, fast)
 
 
+def _eight_bits(rows: Rows) -> float | None:
+    """Float32's fastest rung on one thread against the integers', at the largest shape that both were measured at."""
+    floats = _seconds(rows, "integer", C, dtype="float32", threads=1)
+    return _factor(floats, _seconds(rows, "integer", C, dtype="int8", threads=1))
+
+
 def _first_rung(rows: Rows, stage: str) -> str | None:
     return next((row.name for row in rows if row.kind == "ladder" and row.stage == stage), None)
 
@@ -193,6 +199,12 @@ QUESTIONS = (
         "C, the largest convolution: how many times as fast as seven loops is the last rung of its ladder?",
         "times as fast",
         lambda rows: _convolution(rows, C),
+    ),
+    Question(
+        "products of eight bits",
+        "C, 1,024 by 1,024 numbers, on one core: how many times as fast as float32 is eight bits, by the best rung?",
+        "times as fast",
+        _eight_bits,
     ),
     Question(
         "operations",
