@@ -41,6 +41,9 @@ TERMINAL, LAUNCHED = "GROUNDUP_TERMINAL", "GROUNDUP_LAUNCHED"
 FIRST_SPEAKS = 1.0
 """Seconds that an error of another rank waits: where all have the same one, rank 0 tells it, and ends them all."""
 
+FORWARDS = 0.2
+"""Seconds for mpiexec to pass on what was written before: an abort may end it in the middle of a sentence."""
+
 LOOK = 0.5
 """Seconds between two looks of a rank whether the process that has started it is still there."""
 
@@ -171,6 +174,7 @@ def end_all(code: object) -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
+    time.sleep(FORWARDS)
     mpi.COMM_WORLD.Abort(code if isinstance(code, int) else 1)
 
 

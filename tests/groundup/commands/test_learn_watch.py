@@ -21,6 +21,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from shared.machine import processes
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
+from tests.interrupts import heard
 
 FIRST = course().task("1.1")
 CLEAR = "\x1b[2J"
@@ -39,9 +40,10 @@ class Terminal:
         self.before: Any = termios.tcgetattr(self.end)
         variables = processes.finding_our_packages(os.environ) | {"EDITOR": editor, "VISUAL": "", "TERM": "xterm"}
         command = [sys.executable, "-c", "from groundup.cli import main; main(['learn', 'watch'])"]
-        self.child = processes.start(
-            command, folder=folder, variables=variables, stdin=self.end, stdout=self.end, stderr=self.end
-        )
+        with heard():
+            self.child = processes.start(
+                command, folder=folder, variables=variables, stdin=self.end, stdout=self.end, stderr=self.end
+            )
         self.read = ""
 
     def press(self, key: str) -> None:
