@@ -203,10 +203,10 @@ def test_the_integer_product_has_the_recorded_times() -> None:
     assert [line[0] for line in told] == list(rows)
     for name, *microseconds, times, share in told:
         mine = rows[name]
-        fastest = [mine[rung]["measurement"]["fastest"] for rung in ("float32 packed", "vnni")]
-        assert all(same(cell, 1e6 * seconds) for cell, seconds in zip(microseconds, fastest, strict=True)), name
-        assert same(times, fastest[0] / fastest[1]), name
-        assert share == f"{100 * mine['vnni']['flops'] / fastest[1] / mine['vnni']['peak']:.0f} %"
+        medians = [mine[rung]["measurement"]["median"] for rung in ("float32 packed", "vnni")]
+        assert all(same(cell, 1e6 * seconds) for cell, seconds in zip(microseconds, medians, strict=True)), name
+        assert same(times, medians[0] / medians[1]), name
+        assert share == f"{100 * mine['vnni']['flops'] / medians[1] / mine['vnni']['peak']:.0f} %"
         assert float(times) >= 2.5, "what eight bits are to gain at least"
 
 
