@@ -117,9 +117,10 @@ def _bar(row: BenchRow | None, base: BenchRow | None) -> dict[str, Any] | None:
 
 
 def _comparison(old: Side, new: Side) -> dict[str, Any]:
-    """What `groundup bench compare OLD NEW` says, in one table."""
+    """What `groundup bench compare` says, in one table."""
     found = comparing.compare(old.results, new.results)
-    counts = [f"{verdict} in {len(group)}" for verdict, group in comparing.by_verdict(found).items() if group]
+    groups = {name.replace("unknown", "without a verdict"): each for name, each in comparing.by_verdict(found).items()}
+    counts = [f"{name} in {len(group)}" for name, group in groups.items() if group]
     here, there = (len(comparing.only_in(*pair)) for pair in permutations((new.results, old.results)))
     return {
         "warnings": comparing.warnings(old.results, new.results, (old.word, new.word)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.studio.benchmarks.desk import RECORDS
+from groundup.studio.benchmarks.desk import RECORDS, Desk
 from shared.bench.records.compare import compare
 from shared.bench.records.document import load
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
@@ -70,6 +70,15 @@ def test_without_an_own_run_the_command_stands_above_the_recorded_one(browser_pa
     popup.value.wait_for_selector("h1")
     assert popup.value.title() == "groundup race, 2026-11-22"
     assert popup.value.locator("figure svg").first.bounding_box()["width"] > 300
+
+
+def test_without_any_file_two_sentences_say_what_to_do(browser_page, monkeypatch):
+    monkeypatch.setattr(Desk, "_recorded", lambda self: [])
+    page = browser_page("benchmarks")
+    page.locator("#undocumented", has_text="docs/benchmarks of its repository").wait_for()
+    assert page.locator("#none").is_visible()
+    assert page.locator("#shown").is_hidden()
+    assert page.locator("#failed").is_hidden()
 
 
 def test_a_wrong_file_is_refused_in_a_sentence_and_names_stay_text(browser_page, tmp_path):
