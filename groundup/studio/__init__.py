@@ -20,6 +20,6 @@ convolution/
 floors/     a room on four stages side by side, with recorded speeds
 kernel/     a kernel walked through, thread by thread
 course/     the learner's exercises, graded at every save
-benchmarks/ a results file with hovering and filtering, and two files compared
+benchmarks/ your own race or bench beside a recorded one, and its HTML report
 runs/       the runs, their curves over each other, their layers and their mistakes
 """

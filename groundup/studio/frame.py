@@ -36,7 +36,7 @@ PAGES = (
     Page("floors", "Floors", "The same function on four stages, with its measured speed."),
     Page("kernel", "Kernel", "Walk through a CUDA kernel, thread by thread, forwards and backwards."),
     Page("course", "Course", "Your exercises, with the verdict at every save."),
-    Page("benchmarks", "Benchmarks", "Look into recorded measurements, and compare two of them."),
+    Page("benchmarks", "Benchmarks", "Your own race or bench beside a recorded one: how fast is this machine?"),
 )
 
 

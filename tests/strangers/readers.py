@@ -20,7 +20,7 @@ import numpy as np
 from groundup import look
 from groundup.course.learner import record
 from groundup.run_architecture import NetworkForm
-from groundup.studio.benchmarks import page_document, reading
+from groundup.studio.benchmarks import desk, side_by_side
 from groundup.studio.digits import networks
 from groundup.studio.digits.own_set import OwnSet
 from groundup.studio.runs import curves, overview
@@ -29,6 +29,7 @@ from shared.bench.on_gpu import gpu_record
 from shared.bench.records import document as results_file
 from shared.data.pictures import Wanted, read_one
 from shared.machine.processes import ROOT
+from shared.profile import document as profile_file
 from shared.training.checkpoints import load_checkpoint, read_about
 from shared.training.run_facts import read_facts
 from tests.promises.earlier_files import MADE
@@ -86,18 +87,13 @@ def _mine(name: str) -> Reader:
     return Reader(f"my-digits/{name}", lambda: _own()[name], lambda folder: OwnSet(folder).about(), beside)
 
 
-def _shown(content: bytes) -> str:
-    return json.dumps(page_document.document(reading.read(content, "theirs"), "theirs"))
-
-
 def _page(path: Path) -> Reader:
-    return Reader(
-        "theirs.json",
-        path.read_bytes,
-        lambda folder: json.dumps(
-            page_document.document(reading.read((folder / "theirs.json").read_bytes(), "theirs"), "theirs")
-        ),
-    )
+    def read(folder: Path) -> str:
+        results = desk.read((folder / "theirs.json").read_bytes(), "theirs")
+        side = side_by_side.Side("", "theirs", side_by_side.YOURS, results)
+        return json.dumps(side_by_side.document(side, side), allow_nan=False)
+
+    return Reader("theirs.json", path.read_bytes, read)
 
 
 def _listed(folder: Path) -> Any:
@@ -165,14 +161,17 @@ READERS: dict[str, Reader] = {
     ),
     "bench on the page": _page(RECORDS / "bench-quick" / "results.json"),
     "a race on the page": _page(RECORDS / "race-2-cores" / "results.json"),
-    "a profile on the page": _page(RECORDS / "profile-lenet5" / "profile.json"),
+    "a profile": Reader(
+        "theirs.json",
+        (RECORDS / "profile-lenet5" / "profile.json").read_bytes,
+        lambda folder: profile_file.results_of(results_file.read_json(folder / "theirs.json"), "theirs"),
+    ),
     "the profile of a run": Reader(
         "runs/x/profile.json",
         (RECORDS / "profile-lenet5" / "profile.json").read_bytes,
         lambda folder: NetworkForm.of(load_checkpoint(folder / CHECKPOINT)),
         lambda: {CHECKPOINT: (RUN / "last.safetensors").read_bytes()},
     ),
-    "a GPU report on the page": _page(sorted(gpu_record.RECORDS.rglob(gpu_record.REPORT))[-1]),
     "a learner's progress": Reader(
         "progress.toml",
         lambda: b'current = "1.1"\n\n[tasks."1.1"]\nstate = "passed"\nhints = 2\n',

@@ -276,10 +276,10 @@ def test_own_images_of_another_type_are_refused(tmp_path: Path) -> None:
     reader.read(tmp_path)
 
 
-# ---- the page Benchmarks
+# ---- results files
 
 
-@pytest.mark.parametrize("name", ["a race on the page", "a profile on the page", "a GPU report on the page"])
+@pytest.mark.parametrize("name", ["a race on the page", "bench on the page", "a profile"])
 @pytest.mark.parametrize(
     ("fact", "value"),
     [("stage4_numba_cuda", 0), ("stage4_numba_cuda", ["x"]), ("libraries", 3), ("cores", "many"), ("gpus", {"a": 1})],

@@ -42,8 +42,11 @@ MOST_PRINTED = 2000
 """Characters of what the learner's code printed, the last ones."""
 
 
-def judge(workspace: Workspace, task: Task) -> Verdict:
-    """Grade the learner's function of one task. All other functions are the project's."""
+def judge(workspace: Workspace, task: Task, report: Path | None = None) -> Verdict:
+    """Grade the learner's function of one task. All other functions are the project's.
+
+    report: the file into which the child writes its events, for who follows the checks; None for one of its own
+    """
     phase = workspace.course.phase_of(task)
     file = str(workspace.folder / task.file)
     try:
@@ -54,7 +57,7 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
             if workspace.is_stub(task) and not task.fault.shows.startswith("groundup learn check"):
                 sentence = f"the program is as it came; {task.fault.shows} shows what goes wrong"
                 return Verdict(False, what=sentence, file=file, line=place.first, stub=True)
-            return _run(workspace, assemble_program(workspace, task, folder), folder, phase, task, [task])
+            return _run(workspace, assemble_program(workspace, task, folder), folder, phase, task, [task], report)
         left = stub_line(function, task.week, task.number)
         if left:
             line = place.first + left - 1
@@ -68,7 +71,7 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
     except FunctionMissing as missing:
         cause = _where_it_went(missing, task)
         return Verdict(False, "import", what=str(missing), cause=cause, file=file, more=missing.shown)
-    return _run(workspace, assembly, folder, phase, task, [task])
+    return _run(workspace, assembly, folder, phase, task, [task], report)
 
 
 def _where_it_went(missing: FunctionMissing, task: Task) -> str:
@@ -107,13 +110,19 @@ def _edited_since(task: Task) -> str:
 
 
 def _run(
-    workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, task: Task | None, examined: Sequence[Task]
+    workspace: Workspace,
+    assembly: Assembly,
+    folder: Path,
+    phase: Phase,
+    task: Task | None,
+    examined: Sequence[Task],
+    report: Path | None = None,
 ) -> Verdict:
     """task: None for the phase's checkpoint; examined: the tasks whose functions have to compute what they should"""
     folder.mkdir(parents=True, exist_ok=True)
     seconds = _seconds() or phase.seconds * (1 if task else 10)
     with tempfile.TemporaryDirectory(prefix="groundup-learn-") as scratch:
-        report, request = Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
+        report, request = report or Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
         report.touch()
         place = workspace.place(task) if task else None
         examination = Examination([other.id for other in examined], Path(scratch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
@@ -27,16 +28,17 @@ class Graded:
     following: Task | None
 
 
-def grade(workspace: Workspace, task: Task) -> Graded:
+def grade(workspace: Workspace, task: Task, report: Path | None = None) -> Graded:
     """Grade a task and write the result to progress.toml. After a pass the next task is the current one.
 
     A pass counts only for the text that was graded. It is taken back if the same text fails later, because something
     that it uses has changed. A skipped task that is graded again is no longer skipped.
 
     A detective exercise passes when its program is mended and its fault named, in whichever order.
+    report: as of `judge`
     """
     graded = _digest(workspace, task)
-    verdict = judge(workspace, task)
+    verdict = judge(workspace, task, report)
     # Another command may have written the file during the grading.
     workspace.record = record_file.load(workspace.folder / record_file.NAME)
     entry = workspace.record.of(task.id)

@@ -1,12 +1,6 @@
-"""The page Benchmarks: a results file with hovering and filtering, and two files compared.
+"""The page Benchmarks: your own race or bench beside a recorded one; all the rest is the HTML report.
 
-recorded_results
-             which files there are to choose from
-reading      a file of `groundup bench`, `race` or `profile`, or a GPU report, as one kind of Results
-gpu          the same of a GPU report
-page_document
-             what the page shows of a file: its points, its curves, and what can be filtered
-comparing    what the page shows of two files
-routes       the page's addresses
-static/      page.html, page.js and page.css; filters.js, figures.js and tables.js are parts of page.js
+desk         the files to choose from, read by the strict reader of their kind, and their reports
+side_by_side what the page shows of one file or two: the bars of each work, and the comparison
+routes       the page's addresses; static/ has page.html, page.js and page.css
 """

@@ -1,4 +1,4 @@
-"""The process that grades for the page Course: `python -m groundup.studio.course.grading FOLDER TASK`.
+"""The process that grades for the page Course: `python -m groundup.studio.course.grading FOLDER TASK [REPORT]`.
 
 It prints one JSON object: the verdict, what follows from it, and, where the check of memory fails, what the lens says.
 It grades as `groundup learn check` does, so the learner's code runs in a process of its own below this one, within its
@@ -22,14 +22,15 @@ from shared.machine import processes
 from shared.machine.results import as_json_line
 
 
-def graded(folder: Path, task: Task) -> dict[str, Any]:
+def graded(folder: Path, task: Task, report: Path | None = None) -> dict[str, Any]:
     """Grade a task: {"verdict", "changed", "following", "phase", "lens"}, ready for JSON.
 
     following: the next task's id, or None; phase: the number of the phase that ends with this task, or None
+    report: the file in which the studio reads how far the checks are
     lens: as lens_pictures.document has it, None where the lens has nothing to say about the verdict
     """
     workspace = opened(folder, course())
-    found = grade(workspace, task)
+    found = grade(workspace, task, report)
     ends = found.verdict.passed and not task.fault and ends_a_phase(workspace, task)
     return {
         "verdict": {**found.verdict.document(), "picture": found.verdict.picture},
@@ -64,4 +65,4 @@ def lens(workspace: Workspace, task: Task, line: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     processes.end_with_input()
-    print(as_json_line(graded(Path(sys.argv[1]), course().task(sys.argv[2]))))
+    print(as_json_line(graded(Path(sys.argv[1]), course().task(sys.argv[2]), *map(Path, sys.argv[3:]))))

@@ -1,8 +1,8 @@
 """Looks at the file of a task, and has the task graded whenever the file is saved.
 
-Grading runs in a process, which is ended when the file is saved again or another task is chosen. `latest` holds what
-the page shows now: one dictionary with everything, so that a page that missed some of them is right again with the
-next.
+Grading runs in a process, which is ended when the file is saved again or another task is chosen. Its checks are
+followed in the report that its child writes. `latest` holds what the page shows now: one dictionary with everything,
+so that a page that missed some of them is right again with the next.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ import os
 import subprocess
 import tempfile
 import threading
+from pathlib import Path
 from typing import IO, Any
 
+from groundup.course.judging.reports import events_in
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 from groundup.course.rules.watching import LOOK_EVERY
 from groundup.studio.course.exercise_page import place, progress, source
 from groundup.studio.events import Latest
 from shared.machine import processes
+
+REPORT = "report.jsonl"
+MOST_CHECKS, LONGEST_NAME = 20, 40
+"""What is shown of the checks in a report, which the learner's code can write into, too."""
 
 MOST_SAID = 2000
 """Characters of what a grader that failed printed."""
@@ -35,6 +41,8 @@ class Watch:
         self._unreadable = self._failure = ""
         self._progress: dict[str, Any] | None = None
         self._child: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
+        self._report: tempfile.TemporaryDirectory[str] | None = None
+        self._checks: list[tuple[str, int | None]] = []
         self._number = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -86,14 +94,28 @@ class Watch:
             self._put("checking", shown)
         elif self._child is not None and self._child[0].poll() is not None:
             self._finish(*self._child)
+        elif self._child is not None:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Tell which checks have passed, with their numbers of comparisons, and which one runs, with None."""
+        assert self._report is not None
+        events = [each for each in events_in(Path(self._report.name) / REPORT) if each["event"] in ("check", "passed")]
+        told = [each for each in events if each["event"] == "passed"][:MOST_CHECKS] + events[-1:]
+        checks = list({each["name"][:LONGEST_NAME]: each.get("comparisons") for each in told}.items())
+        if checks != self._checks:
+            self._checks = checks
+            self._tell("checking", checks=checks)
 
     def _start(self) -> None:
         command = processes.python("-m", "groundup.studio.course.grading")
+        self._checks = []
+        self._report = tempfile.TemporaryDirectory(prefix="groundup-course-", ignore_cleanup_errors=True)
         output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _cancel, or below
         variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
         try:
             child = processes.start(
-                [*command, str(self.workspace.folder), self.task.id],
+                [*command, str(self.workspace.folder), self.task.id, str(Path(self._report.name) / REPORT)],
                 variables=variables,
                 stdin=subprocess.PIPE,  # it ends when the studio does, however that ends
                 stdout=output,
@@ -122,6 +144,9 @@ class Watch:
             output.close()
             assert child.stdin is not None
             child.stdin.close()
+        if self._report is not None:
+            self._report.cleanup()
+            self._report = None
 
     def _fail(self, error: Exception) -> None:
         """Say what went wrong, once, and begin anew with the next look."""

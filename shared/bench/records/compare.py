@@ -129,16 +129,16 @@ def same_machine(old: Results, new: Results) -> bool:
     return all(one[name] == other[name] for name in MACHINE if one.get(name) and other.get(name))
 
 
-def warnings(old: Results, new: Results) -> list[str]:
-    """Warnings about the two files, to be read before the numbers."""
+def warnings(old: Results, new: Results, names: tuple[str, str] = ("the old run", "the new run")) -> list[str]:
+    """Warnings about the two files, to be read before the numbers. names: what they are called in them"""
     found = []
     if not same_machine(old, new):
         found.append("the two runs are from different machines: their times cannot be compared, only ratios can")
-    for results, which in ((old, "old"), (new, "new")):
+    for results, name in zip((old, new), names, strict=True):
         if not results.complete:
-            found.append(f"the {which} run was interrupted: some rows rest on fewer passes, others are missing")
+            found.append(f"{name} was interrupted: some rows rest on fewer passes, others are missing")
         if results.passes < 2:
-            found.append(f"the {which} run is a single pass: its ratios state no noise, so nothing follows from them")
+            found.append(f"{name} is a single pass: its ratios state no noise, so nothing follows from them")
     return found
 
 

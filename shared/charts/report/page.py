@@ -75,7 +75,7 @@ def html(results: Results, charts: Sequence[Chart] = (), *, saved: Path | None =
         tag("section", tag("h2", "The machine and its software", id="machine"), machine(results)),
         _again(results),
     )
-    return document(f"groundup bench, {_day(results)}", body)
+    return document(f"{' '.join(results.command.split()[:2]) or 'groundup bench'}, {_day(results)}", body)
 
 
 def document(title: str, body: Html) -> str:
@@ -175,11 +175,14 @@ def _predictions(results: Results) -> Html:
 
 
 def _again(results: Results) -> Html:
+    heading = tag("h2", "Again", id="again")
     command = tag("pre", tag("code", results.command or "groundup bench"), tabindex=0)
+    if results.command == "groundup race":  # its file holds the settings, and `groundup charts` does not read it
+        return tag("section", heading, tag("p", "The command that measured this, without its options:"), command)
     redraw = tag("pre", tag("code", "groundup charts results.json"), tabindex=0)
     return tag(
         "section",
-        tag("h2", "Again", id="again"),
+        heading,
         tag("p", "The command that measured this:"),
         command,
         tag("p", "Figures and page from the results file, without measuring:"),

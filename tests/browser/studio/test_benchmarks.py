@@ -1,96 +1,96 @@
-"""The page Benchmarks in a real browser: filtered by keyboard, compared, and refusing a wrong file with its name."""
+"""The page Benchmarks in a real browser: a race beside the recorded one, works chosen by keyboard, a wrong file."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from groundup.studio.benchmarks.recorded_results import RECORDED
+from groundup.studio.benchmarks.desk import RECORDS, Desk
 from shared.bench.records.compare import compare
 from shared.bench.records.document import load
-from shared.numbers import duration
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
 
-FULL, QUICK = (RECORDED / name / "results.json" for name in ("bench-2-threads", "bench-quick"))
+FULL, QUICK, RACE = (RECORDS / name / "results.json" for name in ("bench-2-threads", "bench-quick", "race-2-cores"))
+
+EVERYWHERE = [*LOOKS, (1000, "light"), (1000, "dark")]
 
 
-def said(page: Any, place: str, text: str) -> None:
-    """Wait for a text. (A condition in JavaScript would be evaluated in the page, whose policy forbids that.)"""
-    page.locator(place, has_text=text).wait_for()
+def own(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "results.json").write_bytes(text)
 
 
-def drawn(page: Any) -> None:
-    page.wait_for_selector("#chart .main-svg")
-    page.wait_for_selector("#tables tbody tr")
-
-
-@pytest.mark.parametrize(("width", "look"), LOOKS)
-def test_a_file_is_filtered_with_the_keyboard_and_its_numbers_are_the_files(browser_page, width, look):
+@pytest.mark.parametrize(("width", "look"), EVERYWHERE)
+def test_the_own_race_stands_beside_the_recorded_one_of_the_same_work(browser_page, tmp_path, width, look):
+    own(tmp_path, RACE.read_bytes())
     page = browser_page("benchmarks", width=width, look=look)
-    drawn(page)
-    page.focus("#kind")
-    page.keyboard.type("Training steps")
-    page.keyboard.press("Tab")
-    said(page, "#caption", "Training steps")
-    page.focus("#dtype")
-    page.keyboard.press("Home")
-    while page.input_value("#dtype") != "float32":
-        page.keyboard.press("ArrowDown")
-    shown = page.locator("#tables tbody tr").all_inner_texts()
-    rows = [row for row in load(FULL).rows if row.kind == "step" and row.dtype == "float32"]
-    assert len(shown) == len(rows)
-    for text, row in zip(shown, rows, strict=True):
-        assert duration(row.seconds) in text
-        assert row.contender in text
-    page.focus("#stages input[value=pytorch]")
-    page.keyboard.press("Space")
-    page.locator("#tables tbody td:nth-child(2)", has_text="PyTorch").first.wait_for(state="detached")
-    assert page.locator("#tables tbody tr").count() == sum(row.stage != "pytorch" for row in rows)
+    page.wait_for_selector("#bars i")
+    assert page.inner_text("#work-title") == "An epoch of training: 784-32-10, batch 32, mnist-subset, float64"
+    yours, recorded = page.locator("#sides li").all_inner_texts()
+    assert yours.startswith("Yours: AMD EPYC · 2 cores")
+    assert recorded.startswith("Recorded: AMD EPYC · 2 cores")
+    assert page.locator("#bars dt").all_inner_texts()[0] == "stage 1: pure Python"
+    widths = page.locator("#bars i").evaluate_all("found => found.map(each => each.getBoundingClientRect().width)")
+    assert len(widths) == 6  # three stages of each; the emulator has a time and no bar
+    assert widths[0] < widths[2] < widths[4]
+    assert widths[::2] == pytest.approx(widths[1::2])
+    assert page.locator("#bars dd").last.inner_text().split() == ["Recorded", "401", "ms"]
     assert not scrolls_sideways(page)
     assert contrast_failures(page) == []
 
 
-@pytest.mark.parametrize(("width", "look"), LOOKS)
-def test_two_files_are_compared(browser_page, width, look):
-    page = browser_page("benchmarks", width=width, look=look)
-    drawn(page)
-    page.select_option("#old", label="bench-quick/results.json")
-    said(page, "#about", "measured in both")
-    page.wait_for_selector("#tables h2")
-    differences = compare(load(QUICK), load(FULL))
-    assert f"Of {len(differences)} measured in both" in page.inner_text("#about")
-    assert page.locator("#tables tbody tr").count() == len(differences)
-    assert not scrolls_sideways(page)
-    assert contrast_failures(page) == []
-
-
-def test_a_dot_says_more_when_it_is_pointed_at(browser_page):
+def test_another_work_is_chosen_by_keyboard_and_the_table_is_the_comparison(browser_page, tmp_path):
+    own(tmp_path, FULL.read_bytes())
     page = browser_page("benchmarks")
-    drawn(page)
-    dot = page.locator("#chart .scatterlayer .point").first
-    dot.hover(force=True)
-    page.wait_for_selector("#chart .hovertext")
-    assert "median" in page.locator("#chart .hovertext").first.text_content()
+    page.wait_for_selector("#bars i")
+    page.select_option("#other", label="bench-quick/results.json")
+    page.locator("#sides li", has_text="1 thread").last.wait_for()
+    differences = compare(load(QUICK), load(FULL))
+    assert page.locator("#table tbody tr").count() == len(differences)
+    assert page.locator("#table tbody tr").first.inner_text().startswith(differences[0].verdict)
+    page.focus("#work")
+    page.keyboard.type("784-128-10, batch 64, float32")
+    page.keyboard.press("Tab")
+    page.locator("#work-title", has_text="A training step: 784-128-10, batch 64, float32").wait_for()
+    assert "stage 3: C, one_call" in page.locator("#bars dt").all_inner_texts()
+    assert "as fast as stage 2: NumPy" in page.inner_text("#caption")
 
 
-def test_a_wrong_file_is_refused_and_a_name_in_a_file_stays_text(browser_page, tmp_path: Path):
-    page = browser_page("benchmarks", refusals=True)
-    drawn(page)
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text("{}")
-    page.set_input_files("#open", wrong)
-    page.wait_for_selector("#failed:not([hidden])")
-    assert "wrong.json: expected a results file" in page.inner_text("#failed")
-    document = json.loads(QUICK.read_text(encoding="utf-8"))
-    evil = "<img src=x onerror=alert(1)><b>name</b>"
-    document["rows"] = [{**row, "name": evil} for row in document["rows"] if row["kind"] == "ladder"]
-    mine = tmp_path / "mine.json"
-    mine.write_text(json.dumps({**document, "command": evil}))
-    page.set_input_files("#open", mine)
-    said(page, "#about", "onerror")
-    said(page, "#tables", "onerror")
-    assert page.locator("main img, main b").count() == 0
+def test_without_an_own_run_the_command_stands_above_the_recorded_one(browser_page):
+    page = browser_page("benchmarks")
+    page.wait_for_selector("#bars i")
+    assert page.inner_text("#none pre") == "groundup race"
+    assert page.locator("#sides li").count() == 1
+    assert page.locator("#comparison").is_hidden()
+    with page.expect_popup() as popup:
+        page.focus("#sides a")
+        page.keyboard.press("Enter")
+    popup.value.wait_for_selector("h1")
+    assert popup.value.title() == "groundup race, 2026-11-22"
+    assert popup.value.locator("figure svg").first.bounding_box()["width"] > 300
+
+
+def test_without_any_file_two_sentences_say_what_to_do(browser_page, monkeypatch):
+    monkeypatch.setattr(Desk, "_recorded", lambda self: [])
+    page = browser_page("benchmarks")
+    page.locator("#undocumented", has_text="docs/benchmarks of its repository").wait_for()
+    assert page.locator("#none").is_visible()
+    assert page.locator("#shown").is_hidden()
     assert page.locator("#failed").is_hidden()
+
+
+def test_a_wrong_file_is_refused_in_a_sentence_and_names_stay_text(browser_page, tmp_path):
+    evil = "<img src=x onerror=alert(1)><b>name</b>"
+    document = json.loads(FULL.read_bytes())
+    document["rows"] = [{**row, "name": evil} for row in document["rows"] if row["kind"] == "step"]
+    own(tmp_path, json.dumps(document).encode())
+    page = browser_page("benchmarks", refusals=True)
+    page.locator("#work-title", has_text="onerror").wait_for()
+    assert page.locator("main img, main b", has_text="name").count() == 0
+    (tmp_path / "runs" / "mine" / "results.json").write_text('{"kind": "groundup bench", "schema": 2}')
+    page.reload()
+    page.wait_for_selector("#failed:not([hidden])")
+    assert "runs/mine/results.json has version 2 of the format and this reads 3" in page.inner_text("#failed")
+    page.locator("#sides li", has_text="Recorded").wait_for()

@@ -57,6 +57,17 @@ def test_the_file_is_a_link_and_a_check_tells_its_time(browser_page, learner, wi
     assert contrast_failures(page) == []
 
 
+def test_a_check_that_runs_is_named_below_those_that_passed(browser_page, learner):
+    write(learner, FIRST, "    return c", "    import time\n    time.sleep(0.3)\n    return c")
+    page = browser_page("course")
+    page.locator("#checks li", has_text="✓ shape").wait_for()
+    assert page.locator("#checks li").last.inner_text().endswith(" runs …")
+    first = int(page.inner_text("#checking").split()[0])
+    page.locator("#checks li", has_text="✓ values").wait_for()
+    assert int(page.inner_text("#checking").split()[0]) >= first  # the clock goes on from check to check
+    assert contrast_failures(page) == []
+
+
 def test_hint_next_and_check_by_keyboard(browser_page, learner):
     page = browser_page("course")
     page.locator("#verdict", has_text="Not written yet").wait_for()

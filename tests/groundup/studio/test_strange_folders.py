@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from groundup.studio.app import Studio
-from groundup.studio.benchmarks.recorded_results import NAMES
+from groundup.studio.benchmarks.desk import NAME
 from groundup.studio.runs.folders import FILES
 from tests.studio_server import running
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 
 
 def fifos(folder: Path) -> None:
-    for name in (*FILES, *NAMES):
+    for name in (*FILES, NAME):
         run = folder / "runs" / f"with {name}"
         run.mkdir(parents=True)
         os.mkfifo(run / name)
@@ -33,21 +33,21 @@ def fifos(folder: Path) -> None:
 
 def devices(folder: Path) -> None:
     (folder / "runs" / "run").mkdir(parents=True)
-    for name in (*FILES, *NAMES):
+    for name in (*FILES, NAME):
         (folder / "runs" / "run" / name).symlink_to("/dev/zero")
     (folder / "script.py").symlink_to("/dev/zero")
 
 
 def links_to_nothing(folder: Path) -> None:
     (folder / "runs" / "run").mkdir(parents=True)
-    for name in (*FILES, *NAMES):
+    for name in (*FILES, NAME):
         (folder / "runs" / "run" / name).symlink_to("gone")
     (folder / "script.py").symlink_to("gone")
 
 
 def links_to_themselves(folder: Path) -> None:
     (folder / "runs" / "run").mkdir(parents=True)
-    for name in (*FILES, *NAMES):
+    for name in (*FILES, NAME):
         (folder / "runs" / "run" / name).symlink_to(name)
     (folder / "script.py").symlink_to("script.py")
 
@@ -57,7 +57,7 @@ def runs_that_lead_to_themselves(folder: Path) -> None:
 
 
 def folders_in_place_of_files(folder: Path) -> None:
-    for name in (*FILES, *NAMES):
+    for name in (*FILES, NAME):
         (folder / "runs" / "run" / name).mkdir(parents=True)
     (folder / "script.py").mkdir()
 
@@ -128,4 +128,4 @@ def test_names_that_are_no_text_are_shown(tmp_path: Path) -> None:
         assert shown["epochs_done"] == 1
         for entry in studio.get("/api/benchmarks/files")["files"]:
             if entry["group"] != "recorded":
-                assert "results.json" in studio.refused(f"/api/benchmarks/results?file={entry['code']}")
+                assert "results.json" in studio.refused(f"/api/benchmarks/shown?mine={entry['code']}")

@@ -5,7 +5,7 @@ import { html, replace } from "/static/common/draw.js";
 import { keys } from "/static/common/keys.js";
 import { detective } from "/static/course/detective.js";
 import { isCase, source, tasks } from "/static/course/lists.js";
-import { sentence, verdict } from "/static/course/verdict.js";
+import { checks, sentence, verdict } from "/static/course/verdict.js";
 
 const at = (id) => document.getElementById(id);
 const state = { session: null, task: "", week: 0, progress: null, last: null };
@@ -60,9 +60,11 @@ function showPlace(place) {
 const took = new Map(); // task: milliseconds of its last check
 let ticking = null;
 
-/** The verdict; while it is made, how long that has taken, beside the last time. */
+/** The verdict; while it is made, which checks have passed, and how long that has taken, beside the last time. */
 function showVerdict(value) {
+  if (ticking && value.checks) return replace(at("checks"), checks(value.checks));
   clearInterval(ticking);
+  ticking = null;
   replace(at("verdict"), verdict(value));
   if (value.state !== "checking") return;
   const [task, began] = [state.task, Date.now()];

@@ -7,17 +7,18 @@ import { matrices } from "/static/course/matrix.js";
 /** What is shown of a value of the watch; see groundup/studio/course/watching.py. */
 export function verdict(value) {
   if (value.state === "checking") {
-    return [html("p", { class: "headline" }, "Checking …"), html("progress", { "aria-label": "Time of this check" }), html("p", { class: "quiet", id: "checking" })];
+    return [html("p", { class: "headline" }, "Checking …"), html("progress", { "aria-label": "Time of this check" }), html("p", { class: "quiet", id: "checking" }),
+      html("div", { id: "checks" }, checks(value.checks ?? []))];
   }
   if (value.state !== "done") return [html("p", { class: "headline bad" }, "Not graded"), html("p", { class: "what" }, value.said)];
   const found = value.verdict;
   if (found.stub) return [html("p", { class: "headline" }, untouched(value)), html("p", {}, found.what)];
-  return [headline(value), checks(found), found.passed ? null : failed(found), rest(found), lens(value.lens)];
+  return [headline(value), checks(found.rungs), found.passed ? null : failed(found), rest(found), lens(value.lens)];
 }
 
 /** The same in a sentence, for a reader who listens. */
 export function sentence(value) {
-  if (value.state === "checking") return "Checking";
+  if (value.state === "checking") return `Checking ${value.checks?.at(-1)?.[0] ?? ""}`;
   if (value.state !== "done") return value.said;
   const found = value.verdict;
   if (found.stub) return untouched(value);
@@ -41,9 +42,10 @@ function following(value) {
   return phase + (value.following ? `Next is ${value.following}.` : "");
 }
 
-function checks(found) {
-  return html("ul", {}, ...found.rungs.map(([name, count]) => html("li", {}, html("span", { class: "good" }, "✓ "),
-    `${name} `, html("span", { class: "quiet" }, `${count} ${count === 1 ? "comparison" : "comparisons"}`))));
+/** A list of checks, each with its number of comparisons; null for the one that runs. */
+export function checks(found) {
+  return html("ul", {}, ...found.map(([name, count]) => (count === null ? html("li", {}, html("strong", {}, name), " runs …")
+    : html("li", {}, html("span", { class: "good" }, "✓ "), `${name} `, html("span", { class: "quiet" }, `${count} ${count === 1 ? "comparison" : "comparisons"}`)))));
 }
 
 function failed(found) {

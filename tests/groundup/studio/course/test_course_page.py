@@ -190,6 +190,25 @@ def test_a_save_cancels_the_grading_before_it_and_closing_ends_it(learner: Works
     assert not watch._thread.is_alive()
 
 
+def test_the_checks_are_told_while_they_run(learner: Workspace) -> None:
+    write(learner, FIRST, "    return c", "    import time\n    time.sleep(0.2)\n    return c")
+    watch = Watch(fresh(learner), FIRST)
+    seen = Seen(watch)
+    try:
+        running = seen.until(lambda value: len(value.get("checks", ())) >= 3)
+        assert watch._report is not None
+        folder = Path(watch._report.name)
+        assert running["checks"][-1][1] is None
+        done = seen.until(lambda value: value["state"] == "done")
+        passed = [tuple(each) for each in done["verdict"]["rungs"]]
+        assert [name for name, _ in passed][:2] == ["shape", "values"]
+        assert running["checks"][:-1] == passed[: len(running["checks"]) - 1]
+        assert "checks" not in done
+    finally:
+        watch.close()
+    assert not folder.exists()
+
+
 def test_a_file_that_is_gone_is_a_sentence_and_its_return_is_graded(learner: Workspace) -> None:
     path = learner.folder / FIRST.file
     text = path.read_bytes()
