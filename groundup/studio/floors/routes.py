@@ -1,34 +1,54 @@
 """The addresses of the page Floors.
 
-GET /api/floors/rooms            the rooms, the stages, and where the speeds come from
-GET /api/floors/room?name=…      the functions of one room
+GET  /api/floors/rooms                              the rooms with their functions, and the stages
+GET  /api/floors/function?room=…&name=…&rungs=…     one function on every stage; rungs: of a ladder, with commas between
+POST /api/floors/run                                a call on all stages: room, name, rungs and a seed
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.routing import Route
 
-from groundup.studio.answers import question
+from groundup.studio.answers import action, question
 
 if TYPE_CHECKING:
     from groundup.studio.app import Studio
+    from groundup.studio.floors.running import Runs
 
 
 def routes(studio: Studio) -> list[Route]:
     """The page's routes."""
-    return [Route("/api/floors/rooms", question(_rooms)), Route("/api/floors/room", question(_room))]
 
+    @cache
+    def runs() -> Runs:
+        from groundup.studio.floors.running import Runs  # the stages, when somebody looks at a function
 
-def _rooms(request: Request) -> dict[str, Any]:
-    from groundup.studio.floors import page_rows
+        return Runs()
 
-    return page_rows.rooms()
+    def rooms(request: Request) -> dict[str, Any]:
+        from groundup.studio.floors import columns
 
+        return columns.rooms()
 
-def _room(request: Request) -> dict[str, Any]:
-    from groundup.studio.floors import page_rows
+    def function(request: Request) -> dict[str, Any]:
+        from groundup.studio.floors import columns
 
-    return page_rows.room(request.query_params.get("name", ""))
+        asked = request.query_params
+        name = asked.get("room", ""), asked.get("name", ""), tuple(asked.get("rungs", "").split(","))
+        if "prepare" in asked:
+            runs().prepare(*name)
+        return columns.function(*name)
+
+    def run(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        room, name, rungs = (str(body.get(each, "")) for each in ("room", "name", "rungs"))
+        return runs().run(room, name, tuple(rungs.split(",")), body.get("seed"))
+
+    return [
+        Route("/api/floors/rooms", question(rooms)),
+        Route("/api/floors/function", question(function)),
+        Route("/api/floors/run", action(run), methods=["POST"]),
+    ]

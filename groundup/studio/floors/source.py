@@ -3,7 +3,9 @@
 python(stage, file, name)    a function or a method of a stage, "relu" or "Dense.forward"
 c(name)                      a C function of stage 3, with the comment above it
 kernel(name)                 a function of stage 4's kernels, "activations.relu_of"
-helpers(function)            the functions of the same file that it calls
+helpers(function), chain     the functions of the same file that it calls, and what these lead to
+worker                       which of them does the work
+said, sentence, head         the lines of a text that explain, the first of them, and its declaration
 ladder(stage, room)          a ladder's rungs: {rung: the name of its function}
 """
 
@@ -37,6 +39,7 @@ CHECKING = (
     "_unmasked",
     "unmasked",
     "_is_sequence",
+    "matrix_shape",
 )
 """How the names of functions begin that check and convert arguments."""
 
@@ -87,21 +90,34 @@ def kernel(name: str) -> Found | None:
 
 @cache
 def c(name: str) -> Found | None:
-    """A C function of stage 3, with the comment above it; None where there is none of that name."""
-    mentioned = re.compile(rf"\b{re.escape(name)}\b")
-    for path in sorted((ROOT / STAGE3 / "csrc").glob("*.[ch]")):
-        file = path.relative_to(ROOT).as_posix()
-        text = _text(file) or ""
-        if not mentioned.search(text):
-            continue
-        try:
-            place = find(text, name, file)
-        except FunctionMissing:
-            continue
-        lines = lines_of(text)
-        first = _comment_above(lines, place.first)
-        return Found(name, file, first, "".join(lines[first - 1 : place.last]), "c")
-    return None
+    """A C function of stage 3, with the comment above it; None where there is none of that name.
+
+    name: with its file before it, "matmul_packed.tile", where several files have one
+    """
+    given, _, name = name.rpartition(".")
+    file = f"{STAGE3}/csrc/{given}.c" if given else _c_files().get(name)
+    if file is None:
+        return None
+    text = _text(file) or ""
+    place = find(text, name, file)
+    lines = lines_of(text)
+    first = _comment_above(lines, place.first)
+    return Found(name, file, first, "".join(lines[first - 1 : place.last]), "c")
+
+
+@cache
+def _c_files() -> dict[str, str]:
+    """The C functions of stage 3, each with its file."""
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / STAGE3 / "csrc").glob("*.c")}
+    defined = re.compile(r"^(?!return|else)[a-z][\w *]*?\b(?:NAME\()?(\w+)\)?\([^;]*?\)\s*\{", re.MULTILINE)
+    return {name: file for file in sorted(files) for name in defined.findall(_text(file) or "")}
+
+
+def called_in_c(function: Found) -> list[Found]:
+    """The C functions whose names stand in a C function."""
+    names = dict.fromkeys(re.findall(r"\w+", function.text.partition("{")[2]))
+    found = [each for name in names if name != function.name and (each := c(name)) is not None]
+    return [each for each in found if not each.file.endswith("/pool.c") and each.text.count("\n") > 2]
 
 
 def helpers(function: Found) -> list[Found]:
@@ -110,15 +126,74 @@ def helpers(function: Found) -> list[Found]:
     owner = f"{function.name.rpartition('.')[0]}." if "." in function.name else ""
     names = []
     for node in ast.walk(ast.parse(function.text)):
-        if isinstance(node, ast.Call):
-            called = node.func
-            if isinstance(called, ast.Name):
-                names.append((node.lineno, called.id))
-            elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
-                names.append((node.lineno, owner + called.attr))
-    plain = [name for _, name in sorted(names) if not name.rpartition(".")[2].startswith(CHECKING)]
-    ordered = dict.fromkeys(name for name in plain if name != function.name)
+        if isinstance(node, ast.Call) and (name := _called(node)):
+            names.append((node.lineno, node.col_offset, name.replace("self.", owner)))
+    ordered = dict.fromkeys(name for _, _, name in sorted(names) if name != function.name and not _checks(name))
     return [each for name in ordered if (each := python(stage, file, name, function.language)) is not None]
+
+
+def chain(function: Found) -> list[Found]:
+    """A function, those of its file that it calls, and what the first of them passes on to, if it does nothing else."""
+    found = [function, *helpers(function)]
+    while passes_on(found[-1]) and len(found) < 4 and (more := [each for each in helpers(found[-1]) if each not in found]):
+        found += more
+    return found
+
+
+def worker(functions: list[Found]) -> int:
+    """Which function of a chain does the work: the first that does not only pass on."""
+    return next((at for at, each in enumerate(functions) if not passes_on(each)), len(functions) - 1)
+
+
+def passes_on(function: Found) -> bool:
+    """Whether a Python function does nothing but check its arguments and call another one."""
+    statements = [each for each in _definition(function).body if not _is_check(each)]
+    return len(statements) == 1 and _called(getattr(statements[0], "value", None)) != ""
+
+
+def said(function: Found) -> range:
+    """The lines, from 0, that are a docstring, or in C the comment above the function."""
+    if function.language == "c":
+        return range(function.text[: function.text.find("*/")].count("\n") + 1 if function.text[:2] == "/*" else 0)
+    node = _definition(function)
+    return range(node.body[0].lineno - 1, node.body[0].end_lineno or 0) if ast.get_docstring(node) else range(0)
+
+
+def sentence(function: Found) -> str:
+    """The first line of a Python function's docstring."""
+    return (ast.get_docstring(_definition(function)) or "").partition("\n")[0]
+
+
+def head(function: Found) -> range:
+    """The lines, from 0, of its declaration, without decorators."""
+    if function.language == "c":
+        first = len(said(function))
+        return range(first, first + function.text.split("\n", first)[first].partition("{")[0].count("\n") + 1)
+    node = _definition(function)
+    return range(node.lineno - 1, node.body[0].lineno - 1)
+
+
+def _definition(function: Found) -> ast.FunctionDef:
+    (node,) = ast.parse(function.text).body
+    assert isinstance(node, ast.FunctionDef)
+    return node
+
+
+def _called(node: ast.AST | None) -> str:
+    """The name of what a call calls, "self.name" for a method of its own; "" for another object's."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
+        return f"self.{called.attr}"
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def _checks(name: str) -> bool:
+    return name.rpartition(".")[2].startswith(CHECKING)
+
+
+def _is_check(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Constant) or (not isinstance(statement, ast.Return) and _checks(_called(value)))
 
 
 def ladder(stage: str, file: str) -> dict[str, str]:
