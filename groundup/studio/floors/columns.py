@@ -6,27 +6,26 @@ function(room, name, rungs)   the columns of one function, or of one rung of eac
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from groundup.studio.floors import recorded_speeds, source, underlying_code
+from groundup.studio.floors import source
 from groundup.studio.floors.aligned import aligned, changes
 from groundup.studio.floors.colouring import coloured
 from groundup.studio.floors.rooms import FUNCTIONS, LADDERS, check
-from groundup.studio.floors.source import Found
 from shared.contract import STAGE_TITLES, STAGES
 
-LANGUAGES = {"python": "Python", "c": "C", "kernel": "kernel"}
+SPEEDS = Path(__file__).with_name("recorded.json")
+"""Recorded times by function, made by scripts/make_floors_speeds.py. An installed package has no other record."""
+
+LADDER = "The same result in several ways, each rung one idea faster than the one before. Choose a rung of every stage."
 
 
 def rooms() -> dict[str, Any]:
     """The functions to choose from, and the stages."""
     return {"rooms": FUNCTIONS, "stages": [{"name": name, "title": title} for name, title in STAGE_TITLES.items()]}
-
-
-def rungs_of(name: str) -> list[list[str]]:
-    """The rungs of each stage's ladder, slowest first; [] for a stage that has one way only."""
-    return [list(source.ladder(stage, LADDERS[name])) if name in LADDERS else [] for stage in STAGES]
 
 
 @cache
@@ -35,53 +34,34 @@ def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any
 
     rungs: of a ladder the rung of each stage; an unknown one is the slowest
     "stages": of each its "parts", functions with their text, "work" and "calls", which of them do the work and call it
-    "rows": {"work", "calls"}: for each row the line of each stage's part, and how it differs from the stage before
+    "rows": {"work", "calls"}: for each row and stage the lines of its part, and how they differ from the stage before
+    "speeds": the recorded times, a group for each machine
     Raises ValueError for an unknown function.
     """
     check(room, name)
     stages = []
-    for stage, known, wanted in zip(STAGES, rungs_of(name), (*rungs, "", "", "", ""), strict=False):
+    for stage, wanted in zip(STAGES, (*rungs, "", "", "", ""), strict=False):
+        file, called = LADDERS[name] if name in LADDERS else (room, name)
+        known = source.ladder(stage, file) if name in LADDERS else {}
         rung = wanted if wanted in known else next(iter(known), "")
-        stages.append({"name": stage, "rungs": known, "rung": rung, **_column(stage, room, name, rung)})
-    first = source.python(STAGES[0], room, name)
+        file, called = (file, known[rung]) if rung else ("network" if name in LADDERS else file, called)
+        parts, work = source.functions(stage, file, called)
+        shown = {"parts": [_part(each) for each in parts], "work": work, "calls": 0 if work else None}
+        stages.append({"name": stage, "rungs": list(known), "rung": rung, **shown})
     return {
-        "room": room,
-        "name": name,
-        "sentence": source.sentence(first) if first else LADDER,
+        "sentence": LADDER if name in LADDERS else source.sentence(source.functions(STAGES[0], room, name)[0][0]),
         "stages": stages,
         "rows": {role: _rows(stages, role) for role in ("work", "calls")},
-        "speeds": recorded_speeds.alike(room, name),
+        "speeds": json.loads(SPEEDS.read_text(encoding="utf-8")).get(name, []),
     }
 
 
-LADDER = "The same result in several ways, each rung one idea faster than the one before. Choose a rung of every stage."
-
-
-def _column(stage: str, room: str, name: str, rung: str) -> dict[str, Any]:
-    """The parts of a function on one stage; "work" and "calls" are their indices, None for none."""
-    file = LADDERS.get(name, room)
-    called = source.ladder(stage, file)[rung] if rung else name
-    found = source.python(stage, file, called)
-    if found is None:
-        return {"parts": [], "work": None, "calls": None}
-    python = source.chain(found)
-    lower = underlying_code.below(stage, file, found, python)
-    parts = [*python, *lower]
-    if own := source.python(stage, file, underlying_code.WORK.get(name, "")):
-        parts, work = (parts, 0) if own == found else ([found, own, *parts[1:]], 1)
-    elif lower:
-        work = parts.index(next((each for each in lower if "for (" in each.text), lower[0]))
-    else:
-        work = source.worker(python)
-    return {"parts": [_part(each) for each in parts], "work": work, "calls": 0 if work else None}
-
-
-def _part(found: Found) -> dict[str, Any]:
+def _part(found: source.Found) -> dict[str, Any]:
     """A function's text for the page. said: the lines that are its docstring, or in C the comment above it"""
     return {
         "name": found.name,
         "place": f"{found.file}:{found.line}",
-        "language": LANGUAGES[found.language],
+        "language": found.language,
         "lines": coloured(found.text, found.language),
         "said": list(source.said(found)),
         "head": list(source.head(found)),
@@ -89,7 +69,6 @@ def _part(found: Found) -> dict[str, Any]:
 
 
 def _rows(stages: list[dict[str, Any]], role: str) -> list[list[tuple[list[int], str]]]:
-    """For each row and stage the lines of its part, one, or all of a declaration, and what `changes` says of them."""
     texts: list[list[str]] = []
     numbers: list[list[list[int]]] = []
     for each in stages:

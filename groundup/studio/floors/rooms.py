@@ -9,8 +9,12 @@ from __future__ import annotations
 from shared.contract import IMAGE_ROOMS, ROOMS
 from shared.names import ACTIVATIONS, LOSSES, OPTIMIZERS
 
-LADDERS = {"matmul ladder": "matmul", "conv2d ladder": "convolution", "train_step ladder": "steps"}
-"""Ladder -> the file of a stage that has it."""
+LADDERS = {
+    "matmul ladder": ("matmul", "matmul"),
+    "conv2d ladder": ("convolution", "conv2d"),
+    "train_step ladder": ("steps", "Network.train_step"),
+}
+"""Ladder -> (the file of a stage that has it, what a stage calls that has none)."""
 
 
 def _both(*names: str) -> list[str]:
