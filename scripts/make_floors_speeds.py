@@ -1,10 +1,10 @@
-"""Makes groundup/studio/floors/recorded.json, the recorded times that the studio's page Floors shows, from docs/benchmarks.
+"""Makes groundup/studio/floors/recorded.json, the times that the studio's page Floors shows, from docs/benchmarks.
 
     python scripts/make_floors_speeds.py
 
 The file holds a few numbers of each record, so that an installed package, which has no docs, shows them, too. For each
 function and ladder it has the times of the case that most stages have, like beside like: one machine, one case, one
-dtype; and of another case only if a further stage has that. Of stage 4 only a GPU's times are in it, never the emulator's.
+dtype; and of another case only if a further stage has that. Of stage 4 it has only a GPU's times, never the emulator's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KINDS = {"matmul": ("ladder", ""), "convolution": ("convolution", "forward"), "s
 
 
 class Time(NamedTuple):
-    """One time. kind: "op", "ladder", "convolution" or "step", as in a results file; name: of the operation, else of the
+    """One time. kind: "op", "ladder", "convolution" or "step", as in a results file; name: of the operation, or of the
     rung; case: on how much, and in which numbers; seconds: the median."""
 
     stage: str
@@ -133,7 +133,10 @@ def _gpu(docs: Path) -> Iterator[tuple[dict[str, str], list[Time]]]:
     times = []
     for row in record["ladder"]:
         if row["precision"] == "float32" and row["rung"] != "cuBLAS":
-            case, seconds = f"{row['size']:,} by {row['size']:,}, float32", 2 * row["size"] ** 3 / (1e12 * row["tflops"])
+            case, seconds = (
+                f"{row['size']:,} by {row['size']:,}, float32",
+                2 * row["size"] ** 3 / (1e12 * row["tflops"]),
+            )
             times.append(Time(STAGES[3], "ladder", row["rung"], "", case, seconds))
     for row in record["steps"]:
         if (row["network"], row["batch"]) == ([784, 128, 10], 64) and "PyTorch" not in row["who"]:

@@ -1,7 +1,8 @@
 """The stages, prepared in the background for what a page is about to ask of them.
 
-Before its first call stage 3 may have to compile its C, and stage 4 each kernel, which on the emulator takes seconds. So
-a thread calls each stage once with what the page asked for last, and until then the page says that it is being prepared.
+Before its first call stage 3 may have to compile its C, and stage 4 each kernel, which on the emulator takes seconds.
+So a thread calls each stage once with what the page asked for last, and until then the page says that it is being
+prepared.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from shared.contract import STAGES, Stage, StageUnavailable, display_title, load
 
 
 class PreparedStages:
-    """warm: called once with each stage and each key, such as a dtype, that is asked for. Any thread may call a method."""
+    """warm: called once with each stage and each key, such as a dtype, that is asked for. Any thread may use it."""
 
     def __init__(self, name: str, warm: Callable[[Stage, Any], object]) -> None:
         self._name, self._warm = name, warm
@@ -38,7 +39,7 @@ class PreparedStages:
         return all((stage, key) in self._prepared for stage in STAGES)
 
     def answer(self, name: str, key: Hashable, call: Callable[[Stage], dict[str, Any]]) -> dict[str, Any]:
-        """What the call returns for this stage, and {"title", "state": "warming", "ready" or "absent", "why": if absent}."""
+        """What the call returns for a stage, and "title", "state": "warming", "ready" or "absent", "why" if absent."""
         stage = self._prepared.get((name, key))
         found = {"title": display_title(name), "state": "warming" if stage is None else "ready"}
         if isinstance(stage, str):

@@ -213,9 +213,7 @@ def _network_checks(pair: _Recording, name: str, problem: Problem) -> Iterator[C
         method = name.partition(".")[2]
         expected = pair.from_reference(getattr(sides.theirs, method)(sides.for_reference(*batch)[0]))
         allowed = noise[f"outputs {len(problem.architecture.layers)}"] / C if method == "forward" else 0.0
-        yield pair.check(
-            name, lambda: getattr(sides.ours, method)(sides.for_stage(*batch)[0]), expected, 1, allowed
-        )
+        yield pair.check(name, lambda: getattr(sides.ours, method)(sides.for_stage(*batch)[0]), expected, 1, allowed)
         return
     rung = pair.name.removeprefix("train_step by ")
     take = getattr(pair.stage.network, "STEP_LADDER", {}).get(rung, type(sides.ours).train_step)
@@ -225,7 +223,9 @@ def _network_checks(pair: _Recording, name: str, problem: Problem) -> Iterator[C
         f"{pair.name}: loss", lambda: take(sides.ours, *sides.for_stage(*batch), ours), loss, 1, noise["loss"] / C
     )
     k = longest_sum(problem.architecture, problem.batch)
-    for which, mine, right in zip(("W1", "b1", "W2", "b2"), sides.ours.parameters, sides.theirs.parameters, strict=True):
+    for which, mine, right in zip(
+        ("W1", "b1", "W2", "b2"), sides.ours.parameters, sides.theirs.parameters, strict=True
+    ):
         new = pair.from_reference(right)
         yield pair.check(f"{pair.name}: {which}", lambda mine=mine: mine, new, k, np.max(np.abs(new)))
 

@@ -13,28 +13,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 Row = list[int | None]
 
 LEAST = 0.3
 """How alike two lines have to be, from 0 to 1, to stand beside each other for that."""
 
-SAME = {
-    "def": ("void", "int", "double", "NAME"),
-    "exp": ("exps", "exponential"),
-    "max": ("largest", "maximum", "best"),
-    "sum": ("total", "sums"),
-    "-": ("subtract",),
-    "*": ("multiply",),
-    "/": ("divide",),
-    "+": ("add",),
-    "for": ("while", "range"),
-    "grad": ("gradient", "gradients", "slope", "dy"),
-}
-"""A word, and those that mean the same in another language or on another stage."""
+SAME = (
+    *("- subtract", "* multiply", "/ divide", "+ add", "for while range", "exp exps exponential"),
+    *("max largest maximum best", "sum sums total", "grad gradient gradients slope dy"),
+)
+"""Words that mean the same in other languages or on other stages, the first for all of them."""
 
-SAME_WORD = {other: word for word, others in SAME.items() for other in others}
+SAME_WORD = {word: words.split()[0] for words in SAME for word in words.split()}
 
 
 def aligned(texts: Sequence[Sequence[str]]) -> list[Row]:
@@ -48,15 +40,15 @@ def aligned(texts: Sequence[Sequence[str]]) -> list[Row]:
 
 
 def changes(texts: Sequence[Sequence[str]], row: Row) -> list[str]:
-    """For each text: "same" as in the text before, "changed", "new", "gone", or "" where there is nothing to compare."""
+    """For each text: "same" as in the text before, "changed", "new", "gone", or "" if there is nothing to compare."""
     found = [""]
-    for (left, i), (text, j) in zip(zip(texts, row, strict=True), list(zip(texts, row, strict=True))[1:], strict=False):
-        if not left or not text or i is j is None:
+    for k, (i, j) in enumerate(pairwise(row)):
+        if not texts[k] or not texts[k + 1] or i is j is None:
             found.append("")
         elif i is None or j is None:
             found.append("new" if i is None else "gone")
         else:
-            found.append("same" if left[i].split() == text[j].split() else "changed")
+            found.append("same" if texts[k][i].split() == texts[k + 1][j].split() else "changed")
     return found
 
 
@@ -83,7 +75,7 @@ def _alike(left: Sequence[str], right: Sequence[str]) -> list[list[float]]:
 
 
 def _pairs(alike: list[list[float]], right: int) -> list[tuple[int | None, int | None]]:
-    """The lines of both in order, those beside each other for which the sum of likeness is largest (Needleman, Wunsch)."""
+    """The lines of both in order, those beside each other whose likeness adds up to the most (Needleman, Wunsch)."""
     left = len(alike)
     best = [[0.0] * (right + 1) for _ in range(left + 1)]
     for i in range(left - 1, -1, -1):

@@ -1,8 +1,4 @@
-"""One function on the four stages, as four columns: the text that does the work, and the Python that leads to it.
-
-rooms()                       the rooms with their functions
-function(room, name, rungs)   the columns of one function, or of one rung of each stage's ladder
-"""
+"""One function on the four stages, as four columns: the text that does the work, and the Python that leads to it."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ from typing import Any
 from groundup.studio.floors import source
 from groundup.studio.floors.aligned import aligned, changes
 from groundup.studio.floors.colouring import coloured
-from groundup.studio.floors.rooms import FUNCTIONS, LADDERS, check
-from shared.contract import STAGE_TITLES, STAGES
+from groundup.studio.floors.rooms import LADDERS, check
+from shared.contract import STAGES
 
 SPEEDS = Path(__file__).with_name("recorded.json")
 """Recorded times by function, made by scripts/make_floors_speeds.py. An installed package has no other record."""
@@ -23,14 +19,9 @@ SPEEDS = Path(__file__).with_name("recorded.json")
 LADDER = "The same result in several ways, each rung one idea faster than the one before. Choose a rung of every stage."
 
 
-def rooms() -> dict[str, Any]:
-    """The functions to choose from, and the stages."""
-    return {"rooms": FUNCTIONS, "stages": [{"name": name, "title": title} for name, title in STAGE_TITLES.items()]}
-
-
 @cache
 def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The columns of a function.
+    """The columns of a function, or of one rung of each stage's ladder.
 
     rungs: of a ladder the rung of each stage; an unknown one is the slowest
     "stages": of each its "parts", functions with their text, "work" and "calls", which of them do the work and call it
@@ -41,11 +32,10 @@ def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any
     check(room, name)
     stages = []
     for stage, wanted in zip(STAGES, (*rungs, "", "", "", ""), strict=False):
-        file, called = LADDERS[name] if name in LADDERS else (room, name)
+        file, called = LADDERS.get(name, (room, name))
         known = source.ladder(stage, file) if name in LADDERS else {}
         rung = wanted if wanted in known else next(iter(known), "")
-        file, called = (file, known[rung]) if rung else ("network" if name in LADDERS else file, called)
-        parts, work = source.functions(stage, file, called)
+        parts, work = source.functions(stage, file if rung else room, known.get(rung, called))
         shown = {"parts": [_part(each) for each in parts], "work": work, "calls": 0 if work else None}
         stages.append({"name": stage, "rungs": list(known), "rung": rung, **shown})
     return {

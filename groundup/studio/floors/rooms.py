@@ -1,12 +1,11 @@
 """The rooms, and which of their functions stand beside each other.
 
-A function has the same name on every stage, "relu" or "Dense.forward". A ladder, "matmul ladder", has rungs instead, which
-differ from stage to stage.
+A function has the same name on every stage, "relu" or "Dense.forward". A ladder, "matmul ladder", has rungs instead,
+which differ from stage to stage.
 """
 
 from __future__ import annotations
 
-from shared.contract import IMAGE_ROOMS, ROOMS
 from shared.names import ACTIVATIONS, LOSSES, OPTIMIZERS
 
 LADDERS = {
@@ -21,7 +20,7 @@ def _both(*names: str) -> list[str]:
     return [each for name in names for each in (name, f"{name}_backward")]
 
 
-_FUNCTIONS: dict[str, list[str]] = {
+FUNCTIONS: dict[str, list[str]] = {
     "arrays": ["asarray", "to_host"],
     "matmul": ["matmul", "matmul ladder", "matmul_tn", "matmul_nt"],
     "activations": _both(*ACTIVATIONS),
@@ -33,8 +32,6 @@ _FUNCTIONS: dict[str, list[str]] = {
     "pooling": _both("max_pool2d", "average_pool2d"),
     "batch_norm": _both("batch_norm"),
 }
-
-FUNCTIONS = {room: _FUNCTIONS[room] for room in (*ROOMS, *IMAGE_ROOMS)}
 """Room -> its functions and ladders."""
 
 

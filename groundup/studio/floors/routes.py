@@ -1,12 +1,13 @@
 """The addresses of the page Floors.
 
-GET  /api/floors/rooms                              the rooms with their functions, and the stages
-GET  /api/floors/function?room=…&name=…&rungs=…     one function on every stage; rungs: of a ladder, with commas between
-POST /api/floors/run                                a call on all stages: room, name, rungs and a seed
+GET  /api/floors/rooms                            the rooms with their functions, and the stages
+GET  /api/floors/function?room=…&name=…&rungs=…   one function on every stage; rungs: of a ladder, with commas between
+POST /api/floors/run                              a call on all stages: room, name, rungs and a seed
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,26 +30,19 @@ def routes(studio: Studio) -> list[Route]:
 
         return Runs()
 
-    def rooms(request: Request) -> dict[str, Any]:
-        from groundup.studio.floors import columns
-
-        return columns.rooms()
-
     def function(request: Request) -> dict[str, Any]:
-        from groundup.studio.floors import columns
-
-        asked = request.query_params
-        name = asked.get("room", ""), asked.get("name", ""), tuple(asked.get("rungs", "").split(","))
-        if "prepare" in asked:
-            runs().prepare(*name)
-        return columns.function(*name)
+        return runs().function(*_named(request.query_params), "prepare" in request.query_params)
 
     def run(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        room, name, rungs = (str(body.get(each, "")) for each in ("room", "name", "rungs"))
-        return runs().run(room, name, tuple(rungs.split(",")), body.get("seed"))
+        return runs().run(*_named(body), body.get("seed"))
 
     return [
-        Route("/api/floors/rooms", question(rooms)),
+        Route("/api/floors/rooms", question(lambda request: runs().rooms())),
         Route("/api/floors/function", question(function)),
         Route("/api/floors/run", action(run), methods=["POST"]),
     ]
+
+
+def _named(asked: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    room, name, rungs = (str(asked.get(each, "")) for each in ("room", "name", "rungs"))
+    return room, name, tuple(rungs.split(","))

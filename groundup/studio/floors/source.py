@@ -4,9 +4,9 @@ functions(stage, file, name)  a function of a stage, what it leads to, and which
 ladder(stage, file)           a ladder's rungs: {rung: the name of its function}
 said, head                    the lines of a text that explain it, and its declaration
 
-below.json has for each stage what lies below a function: first what does the work, "itself" if nothing else does, then
-the rest. "C dense.add_bias" is a C function of stage 3, "kernel dense.add_bias" one of stage 4's kernels, each after its
-file, and any other name is a function of the same Python file.
+below.json has for each stage what lies below a function: first what does the work, "itself" if nothing else does,
+then the rest. "C dense.add_bias" is a C function of stage 3, "kernel dense.add_bias" one of stage 4's kernels, each
+after its file, and any other name is a function of the same Python file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 
 from groundup.course.learner.functions import FunctionMissing, dedented, find, function_text, lines_of
-from shared.contract import STAGES
 from shared.machine.processes import ROOT
 
 BELOW: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("below.json").read_text(encoding="utf-8"))
@@ -127,11 +126,11 @@ def _definition(function: Found) -> ast.FunctionDef:
 
 def ladder(stage: str, file: str) -> dict[str, str]:
     """Rung -> the name of its function, slowest first, of a stage's ladder; {} where the stage has none."""
-    for node in ast.walk(ast.parse(_text(f"{stage}/{file}.py"))):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):
-            if node.target.id == LADDERS[file]:
-                pairs = zip(node.value.keys, node.value.values, strict=True)
-                return {ast.literal_eval(key): ast.unparse(value) for key, value in pairs if key is not None}
+    for node in ast.parse(_text(f"{stage}/{file}.py")).body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == LADDERS[file]:
+            assert isinstance(node.value, ast.Dict)
+            pairs = zip(node.value.keys, node.value.values, strict=True)
+            return {ast.literal_eval(key): ast.unparse(value) for key, value in pairs if key is not None}
     return {}
 
 

@@ -2,70 +2,66 @@
 
 import { html, number, replace } from "/static/common/draw.js";
 
-const MOST = 12; // numbers of a result that are shown
+const MOST = 9; // numbers of a result that are shown
 
 /** The answer of a run: the input, the results of each stage beside each other, and whether they agree. */
 export function showRun(place, { inputs, stages }) {
   const ready = stages.filter(({ state }) => state === "ready");
-  const warming = stages.some(({ state }) => state === "warming");
-  const all = ready.flatMap(({ results }) => results);
-  const [worst] = [...all].sort((one, other) => other.apart / other.allowed - one.apart / one.allowed);
-  const agree = all.every(({ apart, allowed }) => apart <= allowed);
-  const words = !worst ? "The stages are being prepared …" : !agree ? `The stages differ by ${number(worst.apart, 2)}, where rounding explains ${number(worst.allowed, 2)}.` :
-    `${ready.length} stages agree: ${worst.apart ? `at most ${number(worst.apart, 2)} from stage 2, where rounding explains ${number(worst.allowed, 2)}` : "their numbers are equal, bit for bit"}.`;
-  replace(place("verdict"), words, warming && worst ? " The others are being prepared …" : "");
-  const names = ready[0]?.results ?? [];
+  const results = ready.flatMap((each) => each.results);
+  const [worst] = results.sort((one, other) => other.apart / other.allowed - one.apart / one.allowed);
+  replace(place("verdict"), verdict(ready.length, worst), stages.some(({ state }) => state === "warming") ? " The others are being prepared …" : "");
+  const cells = (cell) => stages.map((stage) => html("td", { class: "number" }, cell(stage)));
   replace(place("numbers"),
-    html("div", { class: "inputs" }, inputs.map(({ name, shape, values }) => html("pre", { tabindex: 0, "aria-label": `Input ${name}` }, `${name} ${shape.length ? `(${shape.join(", ")})` : ""}\n${inRows(values, shape)}`))),
+    html("div", { class: "row" }, inputs.map(({ name, shape, values }) => html("pre", {}, `${name}${at(shape, shape)}\n${inRows(values, shape)}`))),
     html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Results" }, html("table", {},
       html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "Result"), stages.map(({ title }) => html("th", { scope: "col", class: "number" }, title)))),
-      html("tbody", {}, names.flatMap((result, r) => rowsOf(result, stages.map((stage) => stage.results?.[r]))),
-        html("tr", {}, html("th", { scope: "row" }, "this call took, on this machine"), stages.map((stage) => html("td", { class: "number" }, said(stage))))))));
+      html("tbody", {}, (ready[0]?.results ?? []).flatMap(({ name, shape, values }, r) => [
+        ...values.slice(0, MOST).map((_, i) => html("tr", {}, html("th", { scope: "row" }, name + at(index(i, shape), shape)), cells((stage) => number(stage.results?.[r].values[i], 8).replace("NaN", "")))),
+        values.length > MOST ? html("tr", {}, html("td", { colspan: 5, class: "quiet" }, `and ${values.length - MOST} more, compared as well`)) : null,
+      ]), html("tr", {}, html("th", { scope: "row" }, "This call, here"), cells(took))))));
 }
 
-function said({ state, why, seconds, emulated }) {
+function verdict(count, worst) {
+  if (!worst) return "The stages are being prepared.";
+  if (!worst.apart) return `${count} stages give equal numbers, bit for bit.`;
+  const apart = `${number(worst.apart, 2)}, where rounding explains ${number(worst.allowed, 2)}`;
+  return worst.apart <= worst.allowed ? `${count} stages agree with stage 2: at most ${apart}.` : `A stage differs from stage 2: by ${apart}.`;
+}
+
+function took({ state, why, seconds, emulated }) {
   if (state !== "ready") return state === "warming" ? "is being prepared …" : why;
   return `${seconds < 1e-3 ? `${number(1e6 * seconds)} µs` : `${number(1e3 * seconds)} ms`}${emulated ? ", emulated: no GPU's time" : ""}`;
 }
 
-/** A row for each number of a result. */
-function rowsOf({ name, shape, values }, stages) {
-  const shown = values.slice(0, MOST).map((_, i) => html("tr", {}, html("th", { scope: "row" }, `${name} ${place(i, shape)}`),
-    stages.map((each) => html("td", { class: "number" }, each ? number(each.values[i], 8) : ""))));
-  const rest = values.length - MOST;
-  return rest > 0 ? [...shown, html("tr", {}, html("td", { colspan: 5, class: "quiet" }, `and ${rest} more of ${name || "it"}, compared as these are`))] : shown;
-}
+const at = (numbers, shape) => (shape.length ? ` (${numbers.join(", ")})` : "");
 
-/** The index of the i-th number of an array, "(0, 2)". */
-function place(i, shape) {
-  if (!shape.length) return "";
-  const index = [...shape].reverse().map((extent) => { const at = i % extent; i = Math.floor(i / extent); return at; });
-  return `(${index.reverse().join(", ")})`;
+/** The index of the i-th number of an array. */
+function index(i, shape) {
+  return shape.map((extent, axis) => Math.floor(i / shape.slice(axis + 1).reduce((all, each) => all * each, 1)) % extent);
 }
 
 function inRows(values, shape) {
-  const across = shape.at(-1) ?? 1;
   const texts = values.map((each) => number(each, 4));
   const wide = Math.max(...texts.map((each) => each.length));
-  return texts.map((each, i) => each.padStart(wide) + ((i + 1) % across ? " " : "\n")).join("").trimEnd();
+  return texts.map((each, i) => each.padStart(wide) + ((i + 1) % (shape.at(-1) ?? 1) ? " " : "\n")).join("").trimEnd();
 }
 
-/** The recorded times: bars of one case on one machine, each ten times as long a time a step further. */
+/** The recorded times: a bar for each of one case on one machine. */
 export function showSpeeds(node, speeds) {
-  const alone = speeds.some(({ bars }) => bars.some(({ stage }) => stage.startsWith("stage4")));
-  replace(node, speeds.map(group),
-    speeds.length ? null : html("p", {}, "No time of this function is recorded. ", html("code", {}, "groundup bench"), " measures the operations on your machine."),
-    speeds.length && !alone ? html("p", {}, "Stage 4 is not among them: it was not measured on a GPU in this case, and emulated times say nothing about one.") : null);
+  const measured = speeds.some(({ bars }) => bars.at(-1).stage.startsWith("stage4"));
+  const words = measured ? "" : speeds.length ? "Stage 4 is not among them: no GPU was measured in this case, and emulated times say nothing about one." :
+    "No time of this function is recorded.";
+  replace(node, speeds.map(group), words && html("p", {}, words));
 }
 
 function group({ title, case: what, file, bars }) {
   const source = html("p", { class: "quiet" }, `Recorded: ${title}. docs/benchmarks/${file}`);
-  if (bars.length === 1) return html("div", {}, html("p", {}, `${bars[0].label} takes ${bars[0].time} for ${what}, on another machine, so it is no bar beside others.`), source);
+  if (bars.length === 1) return [html("p", {}, `${bars[0].label} takes ${bars[0].time} for ${what}, on another machine, so it is no bar beside the others.`), source];
   const times = bars.map(({ seconds }) => Math.log10(seconds));
   const from = Math.floor(Math.min(...times) - 0.1);
   const decades = Math.ceil(Math.max(...times)) - from;
   return html("figure", {}, html("figcaption", {}, `${what}. The shorter the faster; each line stands for ten times the time of the one before.`),
-    html("ul", { class: "bars", style: { "--decade": "" } }, bars.map(({ label, stage, time, compared }, i) => html("li", {}, html("span", {}, label),
-      html("span", { class: "track", style: { backgroundSize: `${100 / decades}% 100%` } }, html("span", { class: "bar", "data-floor": stage, style: { width: `${100 * (times[i] - from) / decades}%` } })),
-      html("span", {}, html("b", {}, time), compared ? `, ${compared}` : "")))), source);
+    html("ul", { class: "bars" }, bars.map(({ label, stage, time, compared }, i) => html("li", {}, html("span", {}, label),
+      html("span", { class: "track", style: { backgroundSize: `${100 / decades}% 100%` } }, html("span", { "data-floor": stage, style: { width: `${100 * (times[i] - from) / decades}%` } })),
+      html("span", {}, html("b", {}, time), compared && `, ${compared}`)))), source);
 }

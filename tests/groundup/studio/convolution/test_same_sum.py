@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from groundup.studio import prepared_stages
 from groundup.studio.convolution.pixel import pixel
 from groundup.studio.convolution.same_sum import StageSums, computed, function_of
-from groundup.studio import prepared_stages
 from groundup.studio.floors import columns
 from shared.contract import STAGES, StageUnavailable, load_stage
 from tests.groundup.studio.convolution.made_networks import EVERY_KIND, made
