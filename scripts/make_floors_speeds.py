@@ -70,15 +70,16 @@ def collected(docs: Path = DOCS) -> dict[str, list[dict[str, Any]]]:
             for case in sorted(cases.values(), key=lambda case: -len({time.stage for time in case})):
                 if not {time.stage for time in case} <= shown:
                     bars = case if name in LADDERS else _in_use(case, name)
-                    groups.append({**about, "case": bars[0].case, "bars": [_bar(time, bars[0]) for time in bars]})
+                    groups.append({**about, "case": bars[0].case, "bars": [_bar(time, bars[0], name) for time in bars]})
                     shown |= {time.stage for time in case}
         if groups:
             speeds[name] = groups
     return speeds
 
 
-def _bar(time: Time, first: Time) -> dict[str, Any]:
-    compared = "" if time is first else f"{as_fast(first.seconds / time.seconds)} as {first.label}"
+def _bar(time: Time, first: Time, name: str) -> dict[str, Any]:
+    other = "the first" if name in LADDERS else short_title(first.stage, False)
+    compared = "" if time is first else f"{as_fast(first.seconds / time.seconds)} as {other}"
     told = {"label": time.label.capitalize(), "time": duration(time.seconds), "compared": compared}
     return {"stage": time.stage, "seconds": time.seconds, **told}
 

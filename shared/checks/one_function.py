@@ -34,6 +34,7 @@ RATE = 0.1
 """Learning rate of the optimizers' step."""
 
 FORWARD = ("Network.forward", "Network.predict")
+PARAMETERS = ("W1", "b1", "W2", "b2")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Example:
-    """A function's input by name, and the checks that call it. before: what a check has to call first, "" for nothing"""
+    """A function's input by name, and the checks that call it. before: what has to be called first, "" for nothing"""
 
     name: str
     inputs: Mapping[str, Any]
@@ -201,7 +202,7 @@ def _network(rng: np.random.Generator, name: str) -> Example:
     x, y = np.round(problem.batches[0][0], 1), problem.batches[0][1]
     problem = replace(problem, parameters=parameters, batches=[(x, y)])
     inputs = {"x": x} if name in FORWARD else {"x": x, "y": y, "learning_rate": RATE}
-    inputs |= dict(zip(("W1", "b1", "W2", "b2"), parameters, strict=True))
+    inputs |= dict(zip(PARAMETERS, parameters, strict=True))
     own = "train_step by {}" if name == "train_step ladder" else name
     return Example(own, inputs, partial(_network_checks, name=name, problem=problem))
 
@@ -223,11 +224,13 @@ def _network_checks(pair: _Recording, name: str, problem: Problem) -> Iterator[C
         f"{pair.name}: loss", lambda: take(sides.ours, *sides.for_stage(*batch), ours), loss, 1, noise["loss"] / C
     )
     k = longest_sum(problem.architecture, problem.batch)
-    for which, mine, right in zip(
-        ("W1", "b1", "W2", "b2"), sides.ours.parameters, sides.theirs.parameters, strict=True
-    ):
+    for which, mine, right in zip(PARAMETERS, sides.ours.parameters, sides.theirs.parameters, strict=True):
         new = pair.from_reference(right)
-        yield pair.check(f"{pair.name}: {which}", lambda mine=mine: mine, new, k, np.max(np.abs(new)))
+        yield pair.check(f"{pair.name}: {which}", partial(_itself, mine), new, k, np.max(np.abs(new)))
+
+
+def _itself(array: Any) -> Any:
+    return array
 
 
 _MAKERS: dict[str, Callable[[np.random.Generator, str], Example]] = {

@@ -9,16 +9,17 @@ export function part({ name, place, language, lines }) {
 }
 
 /**
- * A line of the text. Where it is too long for the screen, it goes on further to the right than it began: never
- * directly after the spaces at its beginning, which would leave an empty line.
+ * A line of the text, its indentation half as wide. Where it is too long for the screen, it goes on further to the right
+ * than it began: never directly after its indentation, which would leave an empty line. most: spaces that are kept
  */
-export function row(line) {
+export function row(line, most = 99) {
   if (!line.length) return html("span", { class: "line" });
   const [[what, text], ...rest] = line;
-  const first = text.match(/^ *\w*/)[0]; // the spaces, and the word after them
-  const indent = `${first.match(/^ */)[0].length + 4}ch`;
+  const [, spaces, word] = text.match(/^( *)(\w*)/);
+  const kept = spaces.slice(0, most);
+  const indent = `${kept.length / 2 + 3}ch`;
   return html("span", { class: "line", style: { paddingLeft: indent, textIndent: `-${indent}` } },
-    html("span", { class: "start" }, span([what, first])), span([what, text.slice(first.length)]), ...rest.map(span));
+    html("span", { class: "start" }, html("span", { class: "indent" }, kept), span([what, word])), span([what, text.slice(spaces.length + word.length)]), ...rest.map(span));
 }
 
 function span([what, text]) {

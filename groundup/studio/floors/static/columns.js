@@ -4,7 +4,7 @@ import { html, replace } from "/static/common/draw.js";
 import { part, row } from "/static/floors/code.js";
 
 const SIGNS = { new: "+", changed: "~", gone: "−" };
-const WORK = { Python: "Python", C: "C", kernel: "CUDA kernel" };
+const WORK = { Python: " in Python", C: " in C", kernel: " as a CUDA kernel" };
 
 /** Draw the columns. titles: of the stages; chosen: called with the number of a stage and a rung. */
 export function showColumns(node, { stages, rows }, titles, chosen) {
@@ -43,7 +43,7 @@ function rungs({ rungs: all, rung }, k, title, chosen) {
 function block(stage, k, role, rows) {
   const text = stage.parts[stage[role]];
   if (!text) return [html("p", { class: "head quiet" }, rows.length ? "You call what stands above." : ""), rows.map(() => html("code", { class: "gap" }))];
-  const says = role === "work" ? ["The work: ", ` in ${WORK[text.language]}`] : ["You call ", ", which leads to what stands above"];
+  const says = role === "work" ? ["The work: ", WORK[text.language]] : ["You call ", ", which leads to what stands above"];
   const explained = html("details", {}, html("summary", {}, text.language === "C" ? "Its comment" : "Its docstring"), html("code", {}, text.said.map((i) => row(text.lines[i]))));
   return [html("div", { class: "head" }, html("p", {}, says[0], html("b", {}, text.name), says[1]), html("p", { class: "quiet" }, text.place), text.said.length ? explained : null),
     rows.map((each) => line(...each[k], text))];
@@ -52,5 +52,5 @@ function block(stage, k, role, rows) {
 /** A line, or several of a declaration, with how it differs from the stage before. */
 function line(numbers, change, text) {
   const sign = SIGNS[change] ? html("span", { class: "sign", role: "img", "aria-label": change }, SIGNS[change]) : html("span", {});
-  return html("code", { class: `${change || "same"} ${numbers.length ? "" : "gap"}` }, sign, html("span", {}, numbers.map((i) => row(text.lines[i]))));
+  return html("code", { class: `${change || "same"} ${numbers.length ? "" : "gap"}` }, sign, html("span", {}, numbers.map((i, at) => row(text.lines[i], at ? 8 : 99))));
 }

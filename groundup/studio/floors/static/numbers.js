@@ -55,12 +55,12 @@ export function showSpeeds(node, speeds) {
 }
 
 function group({ title, case: what, file, bars }) {
-  const source = html("p", { class: "quiet" }, `Recorded: ${title}. docs/benchmarks/${file}`);
+  const source = html("p", { class: "quiet" }, `Recorded on ${title}: docs/benchmarks/${file}`);
   if (bars.length === 1) return [html("p", {}, `${bars[0].label} takes ${bars[0].time} for ${what}, on another machine, so it is no bar beside the others.`), source];
   const times = bars.map(({ seconds }) => Math.log10(seconds));
   const from = Math.floor(Math.min(...times) - 0.1);
   const decades = Math.ceil(Math.max(...times)) - from;
-  return html("figure", {}, html("figcaption", {}, `${what}. The shorter the faster; each line stands for ten times the time of the one before.`),
+  return html("figure", {}, html("figcaption", {}, `${what}, on ${title.split(" · ")[0]}. The shorter the faster; each line is ten times the time of the one before.`),
     html("ul", { class: "bars" }, bars.map(({ label, stage, time, compared }, i) => html("li", {}, html("span", {}, label),
       html("span", { class: "track", style: { backgroundSize: `${100 / decades}% 100%` } }, html("span", { "data-floor": stage, style: { width: `${100 * (times[i] - from) / decades}%` } })),
       html("span", {}, html("b", {}, time), compared && `, ${compared}`)))), source);
