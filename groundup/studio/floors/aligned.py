@@ -3,8 +3,7 @@
 aligned(texts)      the rows: for each text the number of its line, or None
 changes(texts, row) how each line of a row differs from that of the text before
 
-Two lines are alike by the words that they share, a rare word counting more than one that every line has. Between lines
-that are alike the others stand side by side, as they come.
+Lines are alike by the words that they share, rare ones counting more. Between such lines the others stand as they come.
 """
 
 from __future__ import annotations
@@ -53,10 +52,9 @@ def changes(texts: Sequence[Sequence[str]], row: Row) -> list[str]:
 
 
 def _words(line: str) -> set[str]:
-    if re.match(r"[a-z].*\(", line):  # no spaces before it: the function itself
+    if re.match(r"\w.*\(", line):  # no spaces before it: the function itself
         return {"def "}
-    words = re.findall(r"[A-Za-z]+|\d+|[-+*/<>]", line)
-    return {SAME_WORD.get(word, word.lower()) for word in words}
+    return {SAME_WORD.get(word, word.lower()) for word in re.findall(r"[A-Za-z]+|\d+|[-+*/<>]", line)}
 
 
 def _alike(left: Sequence[str], right: Sequence[str]) -> list[list[float]]:

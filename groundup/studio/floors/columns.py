@@ -21,16 +21,14 @@ LADDER = "The same result in several ways, each rung one idea faster than the on
 
 @cache
 def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The columns of a function, or of one rung of each stage's ladder.
+    """The columns of a function, or of a rung of each stage's ladder. Raises ValueError for an unknown function.
 
     rungs: of a ladder the rung of each stage; an unknown one is the slowest
     "stages": of each its "parts", functions with their text, "work" and "calls", which of them do the work and call it
     "rows": {"work", "calls"}: for each row and stage the lines of its part, and how they differ from the stage before
-    "speeds": the recorded times, a group for each machine
-    Raises ValueError for an unknown function.
     """
     check(room, name)
-    stages = []
+    stages: list[dict[str, Any]] = []
     for stage, wanted in zip(STAGES, (*rungs, "", "", "", ""), strict=False):
         file, called = LADDERS.get(name, (room, name))
         known = source.ladder(stage, file) if name in LADDERS else {}
@@ -39,7 +37,7 @@ def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any
         shown = {"parts": [_part(each) for each in parts], "work": work, "calls": 0 if work else None}
         stages.append({"name": stage, "rungs": list(known), "rung": rung, **shown})
     return {
-        "sentence": LADDER if name in LADDERS else source.sentence(source.functions(STAGES[0], room, name)[0][0]),
+        "sentence": LADDER if name in LADDERS else _first_said(stages[0]["parts"][0]),
         "stages": stages,
         "rows": {role: _rows(stages, role) for role in ("work", "calls")},
         "speeds": json.loads(SPEEDS.read_text(encoding="utf-8")).get(name, []),
@@ -48,14 +46,13 @@ def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any
 
 def _part(found: source.Found) -> dict[str, Any]:
     """A function's text for the page. said: the lines that are its docstring, or in C the comment above it"""
-    return {
-        "name": found.name,
-        "place": f"{found.file}:{found.line}",
-        "language": found.language,
-        "lines": coloured(found.text, found.language),
-        "said": list(source.said(found)),
-        "head": list(source.head(found)),
-    }
+    about = {"name": found.name, "place": f"{found.file}:{found.line}", "language": found.language}
+    ranges = {"said": list(source.said(found)), "head": list(source.head(found))}
+    return {**about, "lines": coloured(found.text, found.language), **ranges}
+
+
+def _first_said(part: dict[str, Any]) -> str:
+    return "".join(text for _, text in part["lines"][part["said"][0]]).strip('" ')
 
 
 def _rows(stages: list[dict[str, Any]], role: str) -> list[list[tuple[list[int], str]]]:
@@ -65,7 +62,7 @@ def _rows(stages: list[dict[str, Any]], role: str) -> list[list[tuple[list[int],
         part = {"lines": [], "said": [], "head": []} if each[role] is None else each["parts"][each[role]]
         alone = [[i] for i, line in enumerate(part["lines"]) if line and i not in (*part["said"], *part["head"])]
         units = sorted([*alone, part["head"]]) if part["head"] else []
-        texts.append([" ".join(text for i in unit for _, text in part["lines"][i]) for unit in units])
+        texts.append(["".join(text for i in unit for _, text in part["lines"][i]) for unit in units])
         numbers.append(units)
     return [
         [([] if at is None else own[at], word) for own, at, word in zip(numbers, row, changes(texts, row), strict=True)]

@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from groundup.studio.answers import action, question
+from groundup.studio.floors.rooms import FUNCTIONS
+from shared.contract import STAGE_TITLES
 
 if TYPE_CHECKING:
     from groundup.studio.app import Studio
@@ -37,7 +39,7 @@ def routes(studio: Studio) -> list[Route]:
         return runs().run(*_named(body), body.get("seed"))
 
     return [
-        Route("/api/floors/rooms", question(lambda request: runs().rooms())),
+        Route("/api/floors/rooms", question(lambda request: {"rooms": FUNCTIONS, "stages": [*STAGE_TITLES.values()]})),
         Route("/api/floors/function", question(function)),
         Route("/api/floors/run", action(run), methods=["POST"]),
     ]

@@ -10,13 +10,9 @@ from typing import Any
 import numpy as np
 
 from groundup.studio.floors import columns
-from groundup.studio.floors.rooms import FUNCTIONS
 from groundup.studio.prepared_stages import PreparedStages
 from shared.checks.one_function import called, example
-from shared.contract import STAGE_TITLES, STAGES, Stage, is_emulated
-
-Key = tuple[str, str, tuple[str, ...]]
-"""Room, function, and the rung of each stage, "" where it has one way only."""
+from shared.contract import STAGES, Stage, is_emulated
 
 
 class Runs:
@@ -24,10 +20,6 @@ class Runs:
 
     def __init__(self) -> None:
         self._stages = PreparedStages("floors", lambda stage, key: _call(stage, key, 0))
-
-    def rooms(self) -> dict[str, Any]:
-        """The functions to choose from, and the stages."""
-        return {"rooms": FUNCTIONS, "stages": list(STAGE_TITLES.values())}
 
     def function(self, room: str, name: str, rungs: tuple[str, ...], prepare: bool) -> dict[str, Any]:
         """What `columns.function` says. prepare: whether the stages begin to be prepared for a call."""
@@ -53,8 +45,8 @@ class Runs:
         }
 
 
-def _call(stage: Stage, key: Key, seed: int) -> dict[str, Any]:
-    room, name, rungs = key
+def _call(stage: Stage, key: Any, seed: int) -> dict[str, Any]:
+    room, name, rungs = key  # of each stage, "" where it has one way only
     made = called(stage, example(room, name, seed), rungs[STAGES.index(stage.name)])
     return {"seconds": made.seconds, "results": [{**vars(each), **_array(each.values)} for each in made.results]}
 

@@ -45,7 +45,7 @@ class Found:
 
 def functions(stage: str, file: str, name: str) -> tuple[list[Found], int]:
     """(the function and all that lies below it, which of these does the work); ([], 0) where the stage has none."""
-    found = python(f"{stage}/{file}.py", name)
+    found = python(_path(stage, file), name)
     if found is None:
         return [], 0
     work, *rest = BELOW[stage].get(f"{file}.{name}", ["itself"])
@@ -63,7 +63,7 @@ def _below(stage: str, file: str, name: str) -> Found | None:
         return c(f"{stage}/csrc/{folder}.c", function)
     if language == "kernel":
         return python(f"{stage}/kernels/{folder}.py", function, language)
-    return python(f"{stage}/{file}.py", name)
+    return python(_path(stage, file), name)
 
 
 @cache
@@ -113,11 +113,6 @@ def head(function: Found) -> range:
     return range(node.lineno - 1, node.body[0].lineno - 1)
 
 
-def sentence(function: Found) -> str:
-    """The first line of a Python function's docstring."""
-    return (ast.get_docstring(_definition(function)) or "").partition("\n")[0]
-
-
 def _definition(function: Found) -> ast.FunctionDef:
     (node,) = ast.parse(function.text).body
     assert isinstance(node, ast.FunctionDef)
@@ -126,7 +121,7 @@ def _definition(function: Found) -> ast.FunctionDef:
 
 def ladder(stage: str, file: str) -> dict[str, str]:
     """Rung -> the name of its function, slowest first, of a stage's ladder; {} where the stage has none."""
-    for node in ast.parse(_text(f"{stage}/{file}.py")).body:
+    for node in ast.parse(_text(_path(stage, file))).body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == LADDERS[file]:
             assert isinstance(node.value, ast.Dict)
             pairs = zip(node.value.keys, node.value.values, strict=True)
@@ -134,8 +129,11 @@ def ladder(stage: str, file: str) -> dict[str, str]:
     return {}
 
 
+def _path(stage: str, file: str) -> str:
+    return f"{stage}/{'plans/choice' if (stage, file) == ('stage4_numba_cuda', 'steps') else file}.py"
+
+
 @cache
 def _text(file: str) -> str:
-    """A file's text, "" where the stage has none. Stage 4's steps are among its plans."""
-    path = ROOT / file.replace("stage4_numba_cuda/steps.py", "stage4_numba_cuda/plans/choice.py")
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    """A file's text, "" where the stage has none."""
+    return (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).is_file() else ""

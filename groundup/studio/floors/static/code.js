@@ -10,9 +10,9 @@ export function part({ name, place, language, lines }) {
 
 /**
  * A line of the text, its indentation half as wide. Where it is too long for the screen, it goes on further to the right
- * than it began: never directly after its indentation, which would leave an empty line. most: spaces that are kept
+ * than it began: never directly after its indentation, which would leave an empty line. most: spaces that are kept at most
  */
-export function row(line, most = 99) {
+export function row(line, most = 24) {
   if (!line.length) return html("span", { class: "line" });
   const [[what, text], ...rest] = line;
   const [, spaces, word] = text.match(/^( *)(\w*)/);

@@ -52,5 +52,5 @@ function block(stage, k, role, rows) {
 /** A line, or several of a declaration, with how it differs from the stage before. */
 function line(numbers, change, text) {
   const sign = SIGNS[change] ? html("span", { class: "sign", role: "img", "aria-label": change }, SIGNS[change]) : html("span", {});
-  return html("code", { class: `${change || "same"} ${numbers.length ? "" : "gap"}` }, sign, html("span", {}, numbers.map((i, at) => row(text.lines[i], at ? 8 : 99))));
+  return html("code", { class: `${change || "same"} ${numbers.length ? "" : "gap"}` }, sign, html("span", {}, numbers.map((i, at) => row(text.lines[i], at ? 8 : 24))));
 }

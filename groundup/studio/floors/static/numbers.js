@@ -42,7 +42,7 @@ function index(i, shape) {
 
 function inRows(values, shape) {
   const texts = values.map((each) => number(each, 4));
-  const wide = Math.max(...texts.map((each) => each.length));
+  const wide = Math.max(...texts.map(({ length }) => length));
   return texts.map((each, i) => each.padStart(wide) + ((i + 1) % (shape.at(-1) ?? 1) ? " " : "\n")).join("").trimEnd();
 }
 

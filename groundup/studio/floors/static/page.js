@@ -37,9 +37,7 @@ const choose = guarded(async (room, name, rungs = "") => {
   say(`${name} on four stages`);
 });
 
-function fit() {
-  showTabs(place("tabs"), place("columns"), state.titles, wide.matches, Number(place("columns").dataset.tab ?? 0));
-}
+const fit = () => showTabs(place("tabs"), place("columns"), state.titles, wide.matches, Number(place("columns").dataset.tab ?? 0));
 
 /** Go on by so many functions, from the last to the first. */
 function step(by) {
@@ -52,12 +50,13 @@ function step(by) {
 const run = guarded(async (seed) => {
   const mine = turn;
   state.seed = seed;
+  const newest = () => mine === turn && seed === state.seed;
   const found = await post("/api/floors/run", { ...state.at, seed });
-  if (mine !== turn || seed !== state.seed) return;
+  if (!newest()) return;
   settle();
   place("ran").hidden = false;
   showRun(place, found);
-  if (found.stages.some((each) => each.state === "warming")) setTimeout(() => { if (mine === turn && seed === state.seed) run(seed); }, LOOK);
+  if (found.stages.some((each) => each.state === "warming")) setTimeout(() => newest() && run(seed), LOOK);
 });
 
 async function begin() {
