@@ -36,8 +36,11 @@ def function(room: str, name: str, rungs: tuple[str, ...] = ()) -> dict[str, Any
         parts, work = source.functions(stage, file if rung else room, known.get(rung, called))
         shown = {"parts": [_part(each) for each in parts], "work": work, "calls": 0 if work else None}
         stages.append({"name": stage, "rungs": list(known), "rung": rung, **shown})
+    first = stages[0]["parts"][0]
     return {
-        "sentence": LADDER if name in LADDERS else _first_said(stages[0]["parts"][0]),
+        "sentence": LADDER
+        if name in LADDERS
+        else "".join(text for _, text in first["lines"][first["said"][0]]).strip('" '),
         "stages": stages,
         "rows": {role: _rows(stages, role) for role in ("work", "calls")},
         "speeds": json.loads(SPEEDS.read_text(encoding="utf-8")).get(name, []),
@@ -49,10 +52,6 @@ def _part(found: source.Found) -> dict[str, Any]:
     about = {"name": found.name, "place": f"{found.file}:{found.line}", "language": found.language}
     ranges = {"said": list(source.said(found)), "head": list(source.head(found))}
     return {**about, "lines": coloured(found.text, found.language), **ranges}
-
-
-def _first_said(part: dict[str, Any]) -> str:
-    return "".join(text for _, text in part["lines"][part["said"][0]]).strip('" ')
 
 
 def _rows(stages: list[dict[str, Any]], role: str) -> list[list[tuple[list[int], str]]]:
