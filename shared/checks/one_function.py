@@ -198,7 +198,7 @@ def _step(pair: Pair, name: str, weights: np.ndarray, gradient: np.ndarray) -> l
 def _network(rng: np.random.Generator, name: str) -> Example:
     pair = Pair(load_stage(REFERENCE), load_stage(REFERENCE), DTYPE)
     problem = dense_problem(pair, rng, "relu", "softmax_cross_entropy", sizes=(3, 4, 2), batch=2, dropout=0.0)
-    parameters = [np.round(each, 1) for each in problem.parameters]
+    parameters = [np.round(each, 1) + 0.0 for each in problem.parameters]  # no -0
     x, y = np.round(problem.batches[0][0], 1), problem.batches[0][1]
     problem = replace(problem, parameters=parameters, batches=[(x, y)])
     inputs = {"x": x} if name in FORWARD else {"x": x, "y": y, "learning_rate": RATE}

@@ -18,14 +18,14 @@ export function showRun(place, { inputs, stages }) {
       html("tbody", {}, (ready[0]?.results ?? []).flatMap(({ name, shape, values }, r) => [
         ...values.slice(0, MOST).map((_, i) => html("tr", {}, html("th", { scope: "row" }, name + at(index(i, shape), shape)), cells((stage) => number(stage.results?.[r].values[i], 8).replace("NaN", "")))),
         values.length > MOST ? html("tr", {}, html("td", { colspan: 5, class: "quiet" }, `and ${values.length - MOST} more, compared as well`)) : null,
-      ]), html("tr", {}, html("th", { scope: "row" }, "This call, here"), cells(took))))));
+      ]), html("tr", {}, html("th", { scope: "row" }, "Time of this call, here"), cells(took))))));
 }
 
 function verdict(count, worst) {
   if (!worst) return "The stages are being prepared.";
   if (!worst.apart) return `${count} stages give equal numbers, bit for bit.`;
-  const apart = `${number(worst.apart, 2)}, where rounding explains ${number(worst.allowed, 2)}`;
-  return worst.apart <= worst.allowed ? `${count} stages agree with stage 2: at most ${apart}.` : `A stage differs from stage 2: by ${apart}.`;
+  const apart = `${number(worst.apart, 2)} from stage 2's numbers, where rounding explains ${number(worst.allowed, 2)}`;
+  return worst.apart <= worst.allowed ? `${count} stages agree: at most ${apart}.` : `A stage is wrong: ${apart}.`;
 }
 
 function took({ state, why, seconds, emulated }) {
