@@ -1,6 +1,6 @@
 """The pictures of the studio in the README and the book: `python scripts/studio_pictures.py [PAGE …]`.
 
-Starts a studio in an empty folder, trains two small runs there, does the main action of five pages in an installed
+Starts a studio in an empty folder, trains two small runs there, does the main action of six pages in an installed
 Chromium, and writes docs/figures/studio-PAGE.png and studio-PAGE-dark.png, in both colour schemes. Needs the extra dev
 and a Chromium on the path.
 """
@@ -109,6 +109,13 @@ def runs(page: Any) -> None:
     page.wait_for_timeout(3000)
 
 
+def floors(page: Any) -> None:
+    """Softmax on four stages, and a call of it."""
+    page.wait_for_selector("#columns > .cell", timeout=PATIENCE)
+    page.click("#run")
+    page.wait_for_selector("#verdict:has-text('4 stages')", timeout=PATIENCE)
+
+
 def kernel(page: Any) -> None:
     """The first multiplications after the tiles were filled."""
     page.wait_for_selector("#walk:not([hidden])", timeout=PATIENCE)
@@ -129,6 +136,7 @@ PAGES: dict[str, tuple[int, Callable[[Any], None]]] = {
     "digits": (1300, digits),
     "convolution": (1420, convolution),
     "runs": (1100, runs),
+    "floors": (1650, floors),
     "kernel": (1150, kernel),
 }
 """Page -> height of the picture in CSS pixels, and what is done first."""

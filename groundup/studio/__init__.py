@@ -9,6 +9,8 @@ answers     questions and actions as JSON; errors as sentences
 events      what changes while it is watched: server-sent events
 sessions    what belongs to one tab, ended when the tab is gone
 export      a page as one HTML file without a server
+prepared_stages
+            the stages, prepared in the background for what a page is about to ask of them
 static/     the style sheet and the JavaScript that several pages use
 
 A folder for each page, with its routes, the model behind it, and its own JavaScript in static/:
@@ -17,7 +19,7 @@ playground/ a small network that learns while its reader watches
 digits/     a drawing, and how the network reads it on every stage
 convolution/
             a pixel of a map, with its window, its filter and its sum on every stage
-floors/     a room on four stages side by side, with recorded speeds
+floors/     a function on four stages side by side, with recorded times, and run here
 kernel/     a kernel walked through, thread by thread
 course/     the learner's exercises, graded at every save
 benchmarks/ your own race or bench beside a recorded one, and its HTML report

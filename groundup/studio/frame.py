@@ -33,7 +33,7 @@ PAGES = (
     Page("digits", "Digits", "Draw a digit and see how the network reads it, on every stage."),
     Page("convolution", "Convolution", "Click a pixel of a map and see the window, the filter and the sum behind it."),
     Page("runs", "Runs", "Follow a training, and compare it with earlier ones."),
-    Page("floors", "Floors", "The same function on four stages, with its measured speed."),
+    Page("floors", "Floors", "The same function on four stages, line by line, and run on the same numbers."),
     Page("kernel", "Kernel", "Walk through a CUDA kernel, thread by thread, forwards and backwards."),
     Page("course", "Course", "Your exercises, with the verdict at every save."),
     Page("benchmarks", "Benchmarks", "Your own race or bench beside a recorded one: how fast is this machine?"),

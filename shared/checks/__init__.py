@@ -3,6 +3,7 @@
 tolerance      how far apart two correct answers may be
 equivalence    the four levels of agreement between two stages, one a file: ops, steps (layers and the step as a
                whole) and trajectory, with pair (two stages side by side), problems and scales
+one_function   one function on a small input, as the studio's page Floors runs it
 walk           a step of the reference through a network, and how far rounding moves its results
 gradients      is the gradient the slope of the loss?
 rungs          every rung of every ladder alone, for a device, with resident (runs whose data stay on the device)

@@ -63,9 +63,15 @@ def op_checks(
 
 
 def matmul_checks(pair: Pair, rng: np.random.Generator, size: tuple[int, int, int]) -> Iterator[Comparison]:
-    """Every rung, `matmul`, `matmul_tn` and `matmul_nt` against the reference's first rung, its simplest loop."""
+    """`product_checks` of two random matrices."""
     m, k, n = size
     a, b = pair.rounded(rng.standard_normal((m, k))), pair.rounded(rng.standard_normal((k, n)))
+    yield from product_checks(pair, a, b)
+
+
+def product_checks(pair: Pair, a: np.ndarray, b: np.ndarray) -> Iterator[Comparison]:
+    """Every rung, `matmul`, `matmul_tn` and `matmul_nt` against the reference's first rung, its simplest loop."""
+    (m, k), n = a.shape, b.shape[1]
     simplest = next(iter(pair.reference.matmul.LADDER.values()))
     expected = pair.from_reference(simplest(pair.to_reference(a), pair.to_reference(b)))
     scale = np.abs(a) @ np.abs(b)
@@ -176,14 +182,20 @@ def loss_check(pair: Pair, name: str, outputs: np.ndarray, y: np.ndarray, **wher
 
 
 def dense_checks(pair: Pair, rng: np.random.Generator, size: tuple[int, int, int]) -> Iterator[Comparison]:
-    """A layer of its own, forward and backward."""
+    """`layer_checks` of a random layer."""
     batch, inputs, outputs = size
     weights, bias = rng.standard_normal((inputs, outputs)), rng.standard_normal(outputs)
     x, grad = rng.standard_normal((batch, inputs)), rng.standard_normal((batch, outputs))
-    weights, bias, x, grad = (pair.rounded(values) for values in (weights, bias, x, grad))
+    yield from layer_checks(pair, *(pair.rounded(values) for values in (weights, bias, x, grad)))
+
+
+def layer_checks(
+    pair: Pair, weights: np.ndarray, bias: np.ndarray, x: np.ndarray, grad: np.ndarray
+) -> Iterator[Comparison]:
+    """A layer of its own, forward and backward."""
     ours = pair.stage.dense.Dense(pair.to_stage(weights), pair.to_stage(bias))
     theirs = pair.reference.dense.Dense(pair.to_reference(weights), pair.to_reference(bias))
-    case = f"batch {batch}, {inputs} to {outputs}"
+    case = f"batch {len(x)}, {weights.shape[0]} to {weights.shape[1]}"
     yield forward_check(pair, ours, theirs, x, case=case)
     yield from backward_checks(pair, ours, theirs, x, grad, case=case)
 

@@ -1,20 +1,19 @@
 """A number of a map once more, by each stage's own function on exactly its window.
 
-A stage has to be prepared first: stage 3 may have to compile its C, stage 4 its kernels, which on the emulator takes
-seconds. So a thread lets each stage compute one number of each kind as soon as a network is asked for.
+A stage has to be prepared first, so as soon as a network is asked for, each stage computes one number of each kind.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
 import numpy as np
 
 from groundup.studio.convolution.pixel import KINDS, Pixel
+from groundup.studio.prepared_stages import PreparedStages
 from shared.checks.tolerance import tolerance
-from shared.contract import STAGES, Stage, StageUnavailable, display_title, load_stage
+from shared.contract import STAGES, Stage
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Layer, MaxPool
 
 SAMPLES: list[Layer] = [Conv(1, 1), MaxPool(1), AveragePool(1), BatchNorm(), Activate("relu")]
@@ -57,53 +56,30 @@ def computed(stage: Stage, pixel: Pixel, dtype: str) -> float:
 
 
 class StageSums:
-    """The stages, prepared one after the other. Every method may be called by any thread."""
+    """The stages, prepared for a dtype. Every method may be called by any thread."""
 
     def __init__(self) -> None:
-        self._prepared: dict[tuple[str, str], Stage | str] = {}  # or the reason why it cannot be used here
-        self._asked: set[str] = set()
-        self._lock = threading.Lock()
-        self._turns = {stage: threading.Lock() for stage in STAGES}
-
-    def prepare(self, dtype: str) -> None:
-        """Begin to prepare all stages for this dtype, if nobody has asked for that before."""
-        with self._lock:
-            if dtype in self._asked:
-                return
-            self._asked.add(dtype)
-        threading.Thread(target=self._warm, args=(dtype,), daemon=True, name=f"convolution {dtype}").start()
+        self._stages = PreparedStages("convolution", _warm)
+        self.prepare = self._stages.prepare
 
     def sums(self, pixel: Pixel, dtype: str) -> dict[str, Any]:
         """The number by every stage that is ready.
 
         {"function": (room, name) or None, "allowed": the largest difference between two stages that rounding explains,
-        "stages": [{"title", "state": "warming", "ready" or "absent", "why": of an absent one, "value", "seconds"}]}
+        "stages": what `PreparedStages.answer` says, with "value" and "seconds" if it is ready}
         """
+
+        def call(stage: Stage) -> dict[str, Any]:
+            began = time.perf_counter()
+            return {"value": computed(stage, pixel, dtype), "seconds": time.perf_counter() - began}
+
         function, allowed = function_of(pixel), tolerance(dtype, 16 + pixel.inputs.size, pixel.size)
-        stages = [self._sum(stage, pixel, dtype) for stage in STAGES] if function else []
+        stages = [self._stages.answer(stage, dtype, call) for stage in STAGES] if function else []
         return {"function": function, "stages": stages, "allowed": allowed}
 
-    def _sum(self, name: str, pixel: Pixel, dtype: str) -> dict[str, Any]:
-        stage = self._prepared.get((name, dtype))
-        found: dict[str, Any] = {"title": display_title(name), "state": "warming" if stage is None else "ready"}
-        if isinstance(stage, str):
-            return found | {"state": "absent", "why": stage}
-        if stage is not None:
-            with self._turns[name]:
-                began = time.perf_counter()
-                found |= {"value": computed(stage, pixel, dtype), "seconds": time.perf_counter() - began}
-        return found
 
-    def _warm(self, dtype: str) -> None:
-        one, ends = np.ones((1, 1, 1)), dict.fromkeys(("bias", "mean", "variance", "gamma", "beta", "epsilon"), 1.0)
-        for name in STAGES:
-            try:
-                with self._turns[name]:
-                    stage = load_stage(name)
-                    for layer in SAMPLES:
-                        weights = one if isinstance(layer, Conv) else None
-                        sample = Pixel(KINDS[type(layer)], layer, 1.0, 0.0, (0, 0), one, one, weights, ends)
-                        computed(stage, sample, dtype)
-                self._prepared[name, dtype] = stage
-            except (StageUnavailable, ValueError, OSError) as reason:  # also C that does not compile
-                self._prepared[name, dtype] = str(reason)
+def _warm(stage: Stage, dtype: str) -> None:
+    one, ends = np.ones((1, 1, 1)), dict.fromkeys(("bias", "mean", "variance", "gamma", "beta", "epsilon"), 1.0)
+    for layer in SAMPLES:
+        weights = one if isinstance(layer, Conv) else None
+        computed(stage, Pixel(KINDS[type(layer)], layer, 1.0, 0.0, (0, 0), one, one, weights, ends), dtype)

@@ -1,13 +1,11 @@
-"""The page Floors: the same room on four stages side by side, with the measured speed of each function.
+"""The page Floors: one function on four stages side by side, its recorded times, and a call of it here.
 
-rooms        the rooms, and which functions stand beside each other
-source       a function's text, found in the installed files: Python, C and kernels
-underlying_code
-             which C functions and kernels a Python function leads to
+rooms        the rooms and their functions
+source       a function's text, found in the installed files: Python, C and kernels; below.json: what lies below which
+aligned      matching lines of several texts beside each other
 colouring    a text in coloured parts: Python and C
-recorded_speeds
-             the recorded speeds, from recorded.json
-page_rows    what the page shows of a room
+columns      what the page shows of a function; recorded.json: recorded times, made by scripts/make_floors_speeds.py
+running      a function called on all stages
 routes       the page's addresses
-static/      page.html, page.js and page.css; code.js draws a function's text
+static/      page.html, page.js and page.css; columns.js and numbers.js draw; code.js and code.css show a text
 """

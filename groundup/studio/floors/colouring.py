@@ -23,12 +23,12 @@ OURS = {"NAME": "", "real": "keyword"}
 
 
 def coloured(text: str, language: str) -> list[list[Part]]:
-    """A text's lines in parts. language: "c"; any other is Python."""
-    lexer = (CLexer if language == "c" else PythonLexer)(stripnl=False, ensurenl=False)
+    """A text's lines in parts. language: "C"; any other is Python."""
+    lexer = (CLexer if language == "C" else PythonLexer)(stripnl=False, ensurenl=False)
     lines: list[list[Part]] = [[]]
     is_next_defined = False
     for token, piece in lexer.get_tokens(text.rstrip("\n")):
-        kind = OURS.get(piece, _kind(token)) if language == "c" else _kind(token)
+        kind = OURS.get(piece, _kind(token)) if language == "C" else _kind(token)
         if is_next_defined and token in Name:
             kind = "name"
         is_next_defined = (piece == "NAME" and token in Name.Function) or (is_next_defined and piece == "(")

@@ -87,7 +87,8 @@ def contrast_failures(page: Any) -> list[str]:
 CONTRAST = """() => {
   const parse = text => {
     const parts = (text.match(/[\\d.]+/g) ?? []).map(Number);
-    return parts.length < 3 ? [0, 0, 0, 0] : [...parts.slice(0, 3), parts[3] ?? 1];
+    const size = text.startsWith("color(") ? 255 : 1;  // color(srgb …), what color-mix comes to, counts from 0 to 1
+    return parts.length < 3 ? [0, 0, 0, 0] : [...parts.slice(0, 3).map(part => part * size), parts[3] ?? 1];
   };
   const linear = part => part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);

@@ -2,9 +2,9 @@
 
 import { get } from "/static/common/api.js";
 import { html, number, replace } from "/static/common/draw.js";
-import { func } from "/static/floors/code.js";
+import { part } from "/static/floors/code.js";
 
-const rooms = new Map(); // name -> the answer of the page Floors
+const functions = new Map(); // room and name -> the answer of the page Floors
 
 /** The table of the stages, and a sentence whether they agree. found: the studio's answer */
 export function showStages(place, { stages, allowed, function: called }) {
@@ -32,9 +32,9 @@ export async function showCode(node, called) {
   node.dataset.of = String(called);
   if (!called) return replace(node);
   const [room, name] = called;
-  if (!rooms.has(room)) rooms.set(room, get("/api/floors/room", { name: room }));
-  const { floors } = (await rooms.get(room)).rows.find(({ title }) => title === name);
+  const of = `${room} ${name}`;
+  if (!functions.has(of)) functions.set(of, get("/api/floors/function", { room, name }));
+  const { stages } = await functions.get(of);
   if (node.dataset.of !== String(called)) return;
-  replace(node, Object.entries(floors).map(([stage, { functions }]) => html("div", { class: "cell", "data-floor": stage },
-    html("h3", {}, `Stage ${stage[5]}`), functions.map(({ parts, ...each }) => func({ ...each, speeds: [], measured: false, parts: parts.map((part) => ({ ...part, open: false })) }, false)))));
+  replace(node, stages.map(({ name: stage, parts }) => html("div", { class: "cell", "data-floor": stage }, html("h3", {}, `Stage ${stage[5]}`), parts.map(part))));
 }

@@ -1,77 +1,81 @@
-// The page Floors: a room is chosen, and the functions of its floors stand side by side.
+// The page Floors: one function on four stages, beside each other.
 
-import { fail, get, say, settle } from "/static/common/api.js";
+import { fail, get, post, say, settle } from "/static/common/api.js";
 import { html, replace } from "/static/common/draw.js";
-import { func } from "/static/floors/code.js";
+import { keys } from "/static/common/keys.js";
+import { showColumns, showTabs } from "/static/floors/columns.js";
+import { showRun, showSpeeds } from "/static/floors/numbers.js";
 
-const at = (id) => document.getElementById(id);
-const narrow = matchMedia("(max-width: 48rem)");
-const state = { floors: [], shown: new Set(), room: null };
+const LOOK = 300; // milliseconds between two looks at stages that are being prepared
 
-/** The switches of the stages: on a narrow screen one at a time, else any of them. */
-function switches() {
-  replace(at("floors"), state.floors.map(({ name, title }) => html("button", {
-    type: "button", "aria-pressed": String(state.shown.has(name)), onclick: () => choose(name), value: name,
-  }, title)));
+const place = (id) => document.getElementById(id);
+const wide = matchMedia("(min-width: 1000px)");
+const state = { all: [], titles: [], at: null, seed: 0 }; // at: { room, name, rungs } of what is shown
+let turn = 0; // the newest choice; an earlier answer comes too late
+
+const guarded = (function_) => (...given) => function_(...given).catch(fail);
+const options = (names, chosen) => names.map((name) => html("option", { value: name, selected: name === chosen }, name));
+
+/** Show a function. rungs: of a ladder the rung of each stage, with commas between. */
+const choose = guarded(async (room, name, rungs = "") => {
+  const mine = ++turn;
+  state.at = { room, name, rungs };
+  place("room").value = room;
+  replace(place("function"), options(state.all.filter((each) => each.room === room).map((each) => each.name), name));
+  const shown = await get("/api/floors/function", { ...state.at, prepare: 1 });
+  if (mine !== turn) return;
+  settle();
+  history.replaceState(null, "", `?${new URLSearchParams({ room, function: name, ...(rungs && { rungs }) })}`);
+  replace(place("name"), `${name}.`);
+  replace(place("sentence"), shown.sentence);
+  place("ran").hidden = true;
+  showColumns(place("columns"), shown, state.titles, (k, rung) => {
+    choose(room, name, shown.stages.map((each, i) => (i === k ? rung : each.rung)).join(",")).then(() => place(`column-${k}`).querySelector("select").focus());
+  });
+  fit();
+  showSpeeds(place("speeds"), shown.speeds);
+  say(`${name} on four stages`);
+});
+
+const fit = () => showTabs(place("tabs"), place("columns"), state.titles, wide.matches, Number(place("columns").dataset.tab ?? 0));
+
+/** Go on by so many functions, from the last to the first. */
+function step(by) {
+  const at = state.all.findIndex(({ room, name }) => room === state.at.room && name === state.at.name);
+  const { room, name } = state.all[(at + by + state.all.length) % state.all.length];
+  choose(room, name);
 }
 
-function choose(name) {
-  if (narrow.matches) state.shown = new Set([name]);
-  else if (state.shown.has(name) && state.shown.size > 1) state.shown.delete(name);
-  else state.shown.add(name);
-  for (const button of at("floors").children) button.setAttribute("aria-pressed", String(state.shown.has(button.value)));
-  draw();
-}
-
-/** As many floors as the screen has room for. */
-function fitted() {
-  const names = state.floors.map((each) => each.name);
-  state.shown = new Set(narrow.matches ? [names.find((name) => state.shown.has(name) && state.shown.size === 1) ?? names[0]] : names);
-  switches();
-  draw();
-}
-
-function draw() {
-  if (!state.room) return;
-  const floors = state.floors.filter((each) => state.shown.has(each.name));
-  const style = { gridTemplateColumns: `repeat(${floors.length}, minmax(0, 1fr))` };
-  replace(at("rows"), state.room.rows.map((row) => html("section", {}, html("h2", {}, row.title),
-    html("div", { class: "floors", style }, ...floors.map((floor) => cell(floor, row.floors[floor.name]))))));
-}
-
-function cell(floor, { functions, folded, note }) {
-  return html("div", { class: "cell", "data-floor": floor.name }, html("h3", {}, floor.title),
-    note ? html("p", { class: "speed quiet" }, note) : null, functions.map((each) => func(each, folded)));
-}
-
-async function load(name) {
-  try {
-    state.room = await get("/api/floors/room", { name });
-    settle();
-  } catch (error) {
-    fail(error);
-    return;
-  }
-  replace(at("sentence"), state.room.sentence);
-  history.replaceState(null, "", `?room=${encodeURIComponent(name)}`);
-  draw();
-  say(`${name}: ${state.room.rows.length} functions`);
-}
+/** Call the function on all stages, and again until the last is prepared. */
+const run = guarded(async (seed) => {
+  const mine = turn;
+  state.seed = seed;
+  const newest = () => mine === turn && seed === state.seed;
+  const found = await post("/api/floors/run", { ...state.at, seed });
+  if (!newest()) return;
+  settle();
+  place("ran").hidden = false;
+  showRun(place, found);
+  if (found.stages.some((each) => each.state === "warming")) setTimeout(() => newest() && run(seed), LOOK);
+});
 
 async function begin() {
-  const { rooms, floors, records } = await get("/api/floors/rooms");
-  state.floors = floors;
-  replace(at("room"), rooms.map(({ name }) => html("option", { value: name }, name)));
-  const wanted = new URLSearchParams(location.search).get("room");
-  at("room").value = rooms.some((each) => each.name === wanted) ? wanted : "matmul";
-  replace(at("records"), html("h2", {}, "Where the speeds come from"),
-    html("p", {}, "They were recorded on the machines below and came with the package; they are not of this machine. ",
-      "Of stage 4 only a GPU's times are shown. ", html("code", {}, "groundup bench"), " measures your own."),
-    html("ul", {}, ...records.map((each) => html("li", {}, `${each.title}: docs/benchmarks/${each.file}`))));
-  fitted();
-  await load(at("room").value);
+  const { rooms, stages } = await get("/api/floors/rooms");
+  state.titles = stages.map((title) => title[0].toUpperCase() + title.slice(1));
+  state.all = Object.entries(rooms).flatMap(([room, names]) => names.map((name) => ({ room, name })));
+  replace(place("room"), options(Object.keys(rooms)));
+  place("room").onchange = (event) => choose(event.target.value, rooms[event.target.value][0]);
+  place("function").onchange = (event) => choose(state.at.room, event.target.value);
+  place("previous").onclick = () => step(-1);
+  place("next").onclick = () => step(1);
+  place("run").onclick = () => run(state.seed);
+  place("other").onclick = () => run(state.seed + 1);
+  keys(document, { ArrowLeft: () => step(-1), ArrowRight: () => step(1) });
+  wide.addEventListener("change", fit);
+  const asked = new URLSearchParams(location.search);
+  const room = asked.get("room") in rooms ? asked.get("room") : "activations";
+  const named = rooms[room].find((name) => name === asked.get("function"));
+  choose(room, named ?? (room === "activations" ? "softmax" : rooms[room][0]), asked.get("rungs") ?? "");
 }
 
-at("room").addEventListener("change", () => load(at("room").value));
-narrow.addEventListener("change", fitted);
 begin().catch(fail);

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from groundup.studio.convolution import same_sum
+from groundup.studio import prepared_stages
 from groundup.studio.convolution.pixel import pixel
 from groundup.studio.convolution.same_sum import StageSums, computed, function_of
-from groundup.studio.floors import page_rows
+from groundup.studio.floors import columns
 from shared.contract import STAGES, StageUnavailable, load_stage
 from tests.groundup.studio.convolution.made_networks import EVERY_KIND, made
 from tests.groundup.studio.digits.made_runs import a_drawing
@@ -31,7 +31,7 @@ PLACES = [
 def prepared(sums, dtype="float32"):
     sums.prepare(dtype)
     for _ in range(1200):
-        if all((stage, dtype) in sums._prepared for stage in STAGES):
+        if sums._stages.is_prepared(dtype):
             return sums
         time.sleep(0.05)
     raise AssertionError("the stages were not prepared within a minute")
@@ -71,9 +71,9 @@ def test_a_sum_of_two_ways_is_no_functions():
 def test_the_page_floors_shows_each_function():
     for place in PLACES:
         room, name = function_of(pixel(NETWORK, PASSED, *place))
-        (row,) = [row for row in page_rows.room(room)["rows"] if row["title"] == name]
-        assert list(row["floors"]) == list(STAGES)
-        assert all(cell["functions"][0]["parts"] for cell in row["floors"].values())
+        stages = columns.function(room, name)["stages"]
+        assert [each["name"] for each in stages] == list(STAGES)
+        assert all(each["parts"] for each in stages)
 
 
 def test_a_stage_that_is_missing_says_why_and_the_others_compute(monkeypatch):
@@ -82,7 +82,7 @@ def test_a_stage_that_is_missing_says_why_and_the_others_compute(monkeypatch):
             raise StageUnavailable("stage 3 needs a C compiler")
         return load_stage("numpy")
 
-    monkeypatch.setattr(same_sum, "load_stage", without)
+    monkeypatch.setattr(prepared_stages, "load_stage", without)
     stages = prepared(StageSums()).sums(pixel(NETWORK, PASSED, *PLACES[0]), "float32")["stages"]
     assert [each["state"] for each in stages] == ["ready", "ready", "absent", "ready"]
     assert stages[2]["why"] == "stage 3 needs a C compiler"
