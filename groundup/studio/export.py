@@ -27,11 +27,14 @@ from groundup.studio.frame import HERE, Page, alone, page_named
 from shared.machine.atomic import write_atomically
 from shared.markup import Html, join, tag
 
-EXPORTED = ("playground", "digits", "kernel")
+EXPORTED = ("playground", "digits", "convolution", "kernel")
 """The pages that work without a server."""
 
 IMPORT = re.compile(r'(\bfrom\s*|\bimport\s*)"/static/([^"]+)"')
 """An import of a module of the studio."""
+
+SHEET = re.compile(r'@import url\("/static/([^"]+)"\);')
+"""An import of a style sheet of the studio."""
 
 READABLE = " !$&'()*+,-./:;=?@[]^_`{|}~"
 """What stays as it is in a data: URL, beside letters and digits, so that a reader of the file can read the modules."""
@@ -88,14 +91,19 @@ def modules(entry: str) -> dict[str, str]:
         name = waiting.pop()
         if name in found:
             continue
-        page, _, file = name.partition("/")
-        path = HERE / "static" / "common" / file if page == "common" else HERE / page / "static" / file
-        if not path.is_file():
-            raise ValueError(f"studio: --export: /static/{name} is imported, but there is no {path}")
-        source = path.read_text(encoding="utf-8")
+        source = _path(name).read_text(encoding="utf-8")
         waiting += [each for _, each in IMPORT.findall(source)]
         found[name] = IMPORT.sub(r'\1"\2"', source)
     return found
+
+
+def _path(name: str) -> Path:
+    """The file that the studio serves as /static/NAME. Raises ValueError where there is none."""
+    page, _, file = name.partition("/")
+    path = HERE / "static" / "common" / file if page == "common" else HERE / page / "static" / file
+    if not path.is_file():
+        raise ValueError(f"studio: --export: /static/{name} is imported, but there is no {path}")
+    return path
 
 
 def as_json(data: object) -> str:
@@ -108,8 +116,9 @@ def _url(source: str) -> str:
 
 
 def _checked_style(path: Path) -> str:
-    """A style sheet. One that names another file, or ends the element that holds it, would break the page."""
-    text = path.read_text(encoding="utf-8")
+    """A style sheet with those of the studio that it imports. One that names another file, or ends the element that
+    holds it, would break the page."""
+    text = SHEET.sub(lambda found: _checked_style(_path(found[1])), path.read_text(encoding="utf-8"))
     if "</" in text or "@import" in text or re.search(r"url\((?!['\"]?data:)", text):
         raise ValueError(f"studio: --export: {path} refers to another file, which an exported page does not have")
     return text
