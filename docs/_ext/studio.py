@@ -67,7 +67,7 @@ class Studio(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, words)
         link = f'<p class="studio-link">{title}. <a href="{address}">Open it alone, or save it: it is one file.</a></p>'
         return [
-            nodes.raw("", f'<div class="studio">{frame}{link}', format="html"),
+            nodes.raw("", f'<div class="studio studio-{page}">{frame}{link}', format="html"),
             words,
             nodes.raw("", "</div>", format="html"),
         ]

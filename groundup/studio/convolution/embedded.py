@@ -24,7 +24,7 @@ from groundup.studio.digits import embedded
 from groundup.studio.digits.reasons import packed
 from shared.charts.figures.architecture import TITLES
 from shared.data.datasets import CLASSES, load_dataset
-from shared.layers import Activate, BatchNorm, Conv, Dense, Placed, Residual, describe
+from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, MaxPool, Placed, Residual, describe
 
 DIGIT = 3
 """The digit that is shown at first."""
@@ -82,7 +82,8 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _layer(network: LayeredPasses, placed: Placed) -> dict[str, Any]:
-    layer, names = placed.layer, {Residual: "sum", BatchNorm: "batch norm"}
+    layer = placed.layer
+    names = {Residual: "sum", BatchNorm: "batch norm", MaxPool: "max pool", AveragePool: "average pool"}
     weights = {"weights": packed(network.layer(placed.number).weights)} if isinstance(layer, Conv) else {}
     return {
         "number": placed.number,
