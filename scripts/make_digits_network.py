@@ -3,7 +3,8 @@
     python scripts/make_digits_network.py            # some minutes; writes all files
     python scripts/make_digits_network.py FOLDER     # writes them there
 
-The first two are what these commands make, but for the last digits of their numbers, which depend on NumPy's matrix product:
+The first two are what these commands make, but for the last digits of their numbers, which depend on NumPy's matrix
+product:
 
     groundup train numpy --optimizer adam --schedule cosine --epochs 100 --augment-shift 1 --augment-rotation 12
     groundup train numpy --model lenet5 --epochs 30 --augment-shift 1 --augment-rotation 12

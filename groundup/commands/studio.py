@@ -22,7 +22,9 @@ def missing() -> list[str]:
 def studio(
     page: Annotated[
         str,
-        typer.Argument(help="playground, digits, convolution, runs, floors, kernel, course or benchmarks.", show_default="overview"),
+        typer.Argument(
+            help="playground, digits, convolution, runs, floors, kernel, course or benchmarks.", show_default="overview"
+        ),
     ] = "",
     files: Annotated[
         list[Path] | None,
@@ -34,9 +36,7 @@ def studio(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open no browser.")] = False,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.html", help="Write playground, digits, convolution or a walk of kernel as one file that needs no server."
-        ),
+        typer.Option(metavar="FILE.html", help="Write the page as one file that needs no server; not every page can."),
     ] = None,
     walk: Annotated[
         str | None, typer.Option(help="With --export: which walk of the page kernel.", show_default="tiles")

@@ -29,14 +29,9 @@ from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, MaxPool
 DIGIT = 3
 """The digit that is shown at first."""
 
-ARRAYS = {
-    Conv: ("bias",),
-    Dense: ("weights", "bias"),
-    BatchNorm: ("gamma", "beta", "running_mean", "running_var"),
-}
-"""Layer -> its arrays of numbers, beside the filters, which every page is given."""
-
-PLACE = ("channel", "row", "column")
+NORM = {"mean": "running_mean", "variance": "running_var", "gamma": "gamma", "beta": "beta"}
+ARRAYS = {Conv: {"bias": "bias"}, Dense: {"weights": "weights", "bias": "bias"}, BatchNorm: NORM}
+"""Layer -> its arrays as they are called in an exported page and on stage 2, without the filters."""
 
 
 def described(network: LayeredPasses) -> dict[str, Any]:
@@ -46,38 +41,39 @@ def described(network: LayeredPasses) -> dict[str, Any]:
     return {**about, "title": title, "layers": [_layer(network, each) for each in network.placed.values()]}
 
 
-def digits() -> list[np.ndarray]:
+def digits() -> list[bytes]:
     """The first test image of each digit of the bundled set: 784 bytes."""
     test = load_dataset().test
     firsts = [test.x[np.flatnonzero(test.y == digit)[0]] for digit in range(CLASSES)]
-    return [np.rint(each * 255).astype(np.uint8) for each in firsts]
-
-
-def as_base64(images: list[np.ndarray]) -> list[str]:
-    """The images as the page gets them."""
-    return [base64.b64encode(each.tobytes()).decode() for each in images]
+    return [np.rint(each * 255).astype(np.uint8).tobytes() for each in firsts]
 
 
 def data(options: Mapping[str, Any]) -> dict[str, Any]:
     """What the exported page carries: {"network", "drawn": its architecture, "digits", "last": the layer of Grad-CAM,
-    "opening": {"digit", "class", "at": the number that is shown at first, or None}}.
+    "opening": {"digit", "class", "at": the number that is shown at first}}.
 
     options: "run": the folder of a run, or "network": one that ships, without both LeNet-5; "digit", "class", "layer",
     "channel", "row", "column": with what it opens
-    Raises ValueError for a network without maps, and for a number that there is not.
+    Raises ValueError for a network without maps, and for a digit, class or number that there is not.
     """
-    run = options.get("run")
+    run, images = options.get("run"), digits()
     trained = networks.load(Path(), options.get("network", networks.SHIPPED)) if run is None else networks.of_run(run)
-    network, images = LayeredPasses(trained), digits()
+    network, digit, chosen = LayeredPasses(trained), options.get("digit", DIGIT), options.get("class")
+    if digit not in range(CLASSES):
+        raise ValueError(f"digit: expected a whole number from 0 to {CLASSES - 1}, got {digit}")
+    at = {name: options[name] for name in ("channel", "row", "column") if name in options}
+    if "layer" in options:
+        at["layer"] = str(options["layer"])
+        passed = network.passed(images[digit], chosen)
+        pixel(network, passed, at["layer"], at.get("channel", 0), at.get("row", 0), at.get("column", 0))
     about = described(network)
-    for layer in about["layers"]:
-        layer |= _computed(network, layer["number"])
+    about["layers"] = [layer | _computed(network, layer["number"]) for layer in about["layers"]]
     return {
         "network": about,
         "drawn": as_svg(NetworkForm.of(trained.checkpoint)),
-        "digits": as_base64(images),
+        "digits": [base64.b64encode(each).decode() for each in images],
         "last": str(behind_last_maps(network.architecture)),
-        "opening": _opening(network, images, options),
+        "opening": {"digit": digit, "class": chosen, "at": at if "layer" in options else None},
     }
 
 
@@ -97,29 +93,16 @@ def _layer(network: LayeredPasses, placed: Placed) -> dict[str, Any]:
 
 def _computed(network: LayeredPasses, number: str) -> dict[str, Any]:
     """What static/layers.js needs to compute a layer."""
-    placed, layer = network.placed[number], network.layer(number)
+    placed, own, kind = network.placed[number], network.layer(number), type(network.placed[number].layer)
     window, stride, padding = geometry(placed.layer)
-    epsilon = {"epsilon": layer.epsilon} if isinstance(placed.layer, BatchNorm) else {}
     return {
-        "kind": "dense" if isinstance(placed.layer, Dense) else KINDS.get(type(placed.layer), "same"),
+        "kind": "dense" if kind is Dense else KINDS.get(kind, "same"),
         "function": function_of(placed.layer),
         "input": list(placed.input_shape),
         "past": network.origins[number].past,
-        **{"window": window, "stride": stride, "padding": padding},
-        "arrays": {name: packed(getattr(layer, name)) for name in ARRAYS.get(type(placed.layer), ())},
-        **epsilon,
+        "window": window,
+        "stride": stride,
+        "padding": padding,
+        "arrays": {name: packed(getattr(own, array)) for name, array in ARRAYS.get(kind, {}).items()},
+        **({"epsilon": own.epsilon} if kind is BatchNorm else {}),
     }
-
-
-def _opening(network: LayeredPasses, images: list[np.ndarray], options: Mapping[str, Any]) -> dict[str, Any]:
-    digit, chosen = options.get("digit", DIGIT), options.get("class")
-    if digit not in range(CLASSES):
-        raise ValueError(f"digit: expected a whole number from 0 to {CLASSES - 1}, got {digit}")
-    if chosen is not None and chosen not in range(len(network.trained.form.names)):
-        raise ValueError(f"class: expected one of the network's {len(network.trained.form.names)} classes, got {chosen}")
-    if "layer" not in options:
-        return {"digit": digit, "class": chosen, "at": None}
-    at = {"layer": str(options["layer"]), **{name: options[name] for name in PLACE if name in options}}
-    passed = network.passed(images[digit].tobytes(), chosen)
-    pixel(network, passed, at["layer"], *(at.get(name, 0) for name in PLACE))
-    return {"digit": digit, "class": chosen, "at": at}

@@ -30,7 +30,7 @@ FUNCTIONS = {
 
 
 def function_of(layer: Layer) -> tuple[str, str] | None:
-    """(room, name) of the function that computes a number of this layer on every stage; None where it is no function's."""
+    """(room, name) of the function that computes such a layer's numbers on every stage; None where there is none."""
     return ("activations", layer.name) if isinstance(layer, Activate) else FUNCTIONS.get(KINDS.get(type(layer), "same"))
 
 

@@ -1,4 +1,4 @@
-"""The page Convolution as one file: its engine in JavaScript gives the numbers of the studio's, and it needs no server."""
+"""The page Convolution as one file: its JavaScript gives the studio's numbers, and it needs no server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED = """async ({ pixels, chosen, places }) => {
   const outputs = Object.fromEntries(Object.entries(maps.outputs).map(([layer, each]) => [layer, plain(each)]));
   const clicks = [];
   for (const [layer, channel, row, column] of places) {
-    const found = await source.clicked({ ...asked, layer, channel, row, column });
+    const found = await source.pixel({ ...asked, layer, channel, row, column });
     for (const name of ["inputs", "back", "weights"])
       if (found[name]) found[name] = found[name].map((map) => map.map((line) => [...line]));
     clicks.push({ ...found, field: plain(found.field) });

@@ -4,11 +4,11 @@
 import { fail, settle } from "/static/common/api.js";
 import { showArchitecture } from "/static/common/architecture.js";
 import { html, oncolours, replace } from "/static/common/draw.js";
-import { embedded } from "/static/common/embedded.js";
+import { bytes, embedded } from "/static/common/embedded.js";
 import { keys } from "/static/common/keys.js";
 import { framed, mapOf, shade, showAll, showRow } from "/static/convolution/maps.js";
 import { offline } from "/static/convolution/offline.js";
-import * as server from "/static/convolution/server.js";
+import { server } from "/static/convolution/server.js";
 import { showCode, showStages } from "/static/convolution/stages.js";
 import { inWords, showWorking } from "/static/convolution/working.js";
 import { percent, showBars } from "/static/digits/answers.js";
@@ -97,7 +97,7 @@ function choose(wanted) {
 /** Ask about the number that is looked at. */
 const ask = guarded(async () => {
   const [mine, began, at] = [++asked, performance.now(), state.at];
-  const found = await source.clicked({ network: state.name, pixels: state.pixels, class: state.chosen, ...at });
+  const found = await source.pixel({ network: state.name, pixels: state.pixels, class: state.chosen, ...at });
   if (mine !== asked) return;
   state.found = found;
   if (!state.fixed) state.from = found.sums ? Math.max(0, found.sums.map(Math.abs).indexOf(largestOf(found.sums))) : 0;
@@ -147,14 +147,14 @@ const change = guarded(async (name) => {
   asked++;
   replace(place("about"), "This network is being loaded …");
   place("inside").hidden = true; // what it shows is of another network
-  const network = await source.network(name);
+  const network = await source.network({ name });
   if (mine !== turn) return;
   if (String(network.shape) !== String(state.network?.shape)) state.pixels = null;
   Object.assign(state, { name, network, at: state.network ? null : opening.at, chosen: null });
   replace(place("about"), `${network.title}: ${network.about}.`);
   replace(place("class"), network.classes.map((each, i) => html("option", { value: i }, each)));
   place("samples").hidden = String(network.shape) !== "1,28,28";
-  source.architecture(name).then((drawn) => showArchitecture(place("form"), drawn), (error) => replace(place("form"), error.message));
+  source.architecture({ name }).then((drawn) => showArchitecture(place("form"), drawn), (error) => replace(place("form"), error.message));
   if (!state.pixels && !place("samples").hidden) sample(opening.digit);
   else await look();
 });
@@ -173,8 +173,8 @@ function sample(digit) {
 }
 
 async function begin() {
-  const [networks, samples] = await Promise.all([source.networks(), source.digits()]);
-  digits = samples;
+  const [{ networks }, samples] = await Promise.all([source.networks(), source.digits()]);
+  digits = samples.digits.map(bytes);
   replace(place("network"), networks.map(({ name, title }) => html("option", { value: name }, title)));
   replace(place("digits"), digits.map((ink, i) => html("button", { type: "button", "aria-label": `Take a ${i}`, onclick: () => sample(i) }, inkTile(ink, null))));
   place("network").onchange = (event) => change(event.target.value);
