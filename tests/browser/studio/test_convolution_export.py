@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from groundup.studio.convolution import networks
 from groundup.studio.convolution.desk import Desk
 from groundup.studio.convolution.same_sum import StageSums
+from groundup.studio.export import export
+from shared.machine.processes import ROOT
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
 from tests.browser.studio.test_convolution import click, clicked, number_of, place, value
 from tests.browser.studio.test_digits import THREE, draw
@@ -17,6 +20,9 @@ from tests.browser.studio.test_export import opened_file  # noqa: F401 (a fixtur
 from tests.groundup.studio.convolution.made_networks import a_run
 from tests.groundup.studio.convolution.test_routes import unpacked
 from tests.groundup.studio.digits.made_runs import a_drawing
+
+COLUMN = 736
+"""Width of the book's text on a desktop, in CSS pixels."""
 
 ASKED = """async ({ pixels, chosen, places }) => {
   const { offline } = await import("convolution/offline.js");
@@ -78,6 +84,36 @@ def test_the_engine_in_javascript_answers_as_the_studio(opened_file, tmp_path, m
             same(answer, expected, f"{name} {at}")
 
 
+@pytest.mark.parametrize("week", range(19, 25))
+def test_each_frame_of_the_book_shows_every_layer_without_scrolling(chromium, tmp_path, week):
+    text = (ROOT / "docs" / "weeks" / f"week{week}.md").read_text(encoding="utf-8")
+    frames = re.findall(r"^```\{studio\} convolution\n:title: .+\n:settings: (.+)\n:height: (\d+)$", text, re.MULTILINE)
+    assert len(frames) == text.count("```{studio} convolution") >= 1
+    for settings, height in frames:
+        options = {
+            name: each if each.startswith("/") else int(each) for name, each in re.findall(r"(\w+)=(\S+)", settings)
+        }
+        export("convolution", tmp_path / "page.html", options)
+        frame = f'<iframe src="page.html" style="border:0;width:{COLUMN}px;height:{height}px"></iframe>'
+        (tmp_path / "book.html").write_text(f"<!DOCTYPE html><title></title>{frame}")
+        page = chromium.new_page(viewport={"width": 800, "height": 1000})
+        page.goto((tmp_path / "book.html").as_uri())
+        inside = page.frames[1]
+        inside.wait_for_selector("body[data-clicked]")
+        shown = place(inside)
+        assert all(
+            options.get(name, 0) == at for name, at in zip(("channel", "row"), shown, strict=False) if name in options
+        )
+        for button in inside.locator("#row button").all():
+            clicked(inside, button.click)
+            assert inside.evaluate("document.querySelector('main').offsetHeight") <= int(height), button.inner_text()
+            assert not scrolls_sideways(inside)
+            assert (
+                inside.evaluate("(each => each.scrollWidth - each.clientWidth)(document.querySelector('.scroll'))") == 0
+            )
+        page.close()
+
+
 @pytest.mark.parametrize(("width", "look"), [*LOOKS, (1000, "light"), (1000, "dark")])
 def test_a_pixel_is_clicked_and_a_digit_drawn_without_a_server(opened_file, width, look):  # noqa: F811
     opening = {"layer": 4, "channel": 1, "row": 6, "column": 3, "digit": 2, "class": 7}
@@ -91,6 +127,8 @@ def test_a_pixel_is_clicked_and_a_digit_drawn_without_a_server(opened_file, widt
     assert f"= {page.inner_text('#now').split(': ')[1].rstrip('.')}" in page.inner_text("#working .sum")
     clicked(page, lambda: page.keyboard.press("ArrowRight"))
     assert place(page) == (1, 2, 6)
+    clicked(page, lambda: page.locator("#row button[aria-label^='Layer 5 ']").click())
+    assert place(page) == (1, 2, 6), "another layer of the same shape keeps the place"
     clicked(page, lambda: page.locator("#row button[aria-label^='Layer 6 ']").click())
     assert number_of(page.inner_text("#working table:nth-of-type(1) td.winner")) == pytest.approx(value(page), rel=0.06)
     page.evaluate("scrollTo(0, 0)")

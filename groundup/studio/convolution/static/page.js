@@ -77,12 +77,13 @@ function showMaps() {
   markRow = showRow(place("row"), state.network, maps, choose);
 }
 
-/** Look at another place; what is left out stays, or becomes the largest number of the layer's first map. */
+/** Look at another place. What is left out stays, in another layer of the same shape, too; else it is the largest number of the first map. */
 function choose(wanted) {
   const same = state.at?.layer === wanted.layer;
   const output = state.maps.outputs[wanted.layer];
   const columns = output.shape[2];
-  const at = { channel: 0, ...(same ? state.at : {}), ...wanted };
+  const alike = String(state.maps.outputs[state.at?.layer]?.shape) === String(output.shape);
+  const at = { channel: 0, ...(alike ? state.at : {}), ...wanted };
   if (at.row === undefined) {
     const values = mapOf(output, at.channel);
     const first = Math.max(values.indexOf(Math.max(...values)), 0);
