@@ -33,7 +33,7 @@ EXPORTED = ("playground", "digits", "convolution", "kernel")
 IMPORT = re.compile(r'(\bfrom\s*|\bimport\s*)"/static/([^"]+)"')
 """An import of a module of the studio."""
 
-SHEET = re.compile(r'@import url\("/static/([^"]+)"\);')
+SHEET = re.compile(r'@import url\("/static/(\w+)/([\w.]+)"\);')
 """An import of a style sheet of the studio."""
 
 READABLE = " !$&'()*+,-./:;=?@[]^_`{|}~"
@@ -91,19 +91,14 @@ def modules(entry: str) -> dict[str, str]:
         name = waiting.pop()
         if name in found:
             continue
-        source = _path(name).read_text(encoding="utf-8")
+        page, _, file = name.partition("/")
+        path = HERE / "static" / "common" / file if page == "common" else HERE / page / "static" / file
+        if not path.is_file():
+            raise ValueError(f"studio: --export: /static/{name} is imported, but there is no {path}")
+        source = path.read_text(encoding="utf-8")
         waiting += [each for _, each in IMPORT.findall(source)]
         found[name] = IMPORT.sub(r'\1"\2"', source)
     return found
-
-
-def _path(name: str) -> Path:
-    """The file that the studio serves as /static/NAME. Raises ValueError where there is none."""
-    page, _, file = name.partition("/")
-    path = HERE / "static" / "common" / file if page == "common" else HERE / page / "static" / file
-    if not path.is_file():
-        raise ValueError(f"studio: --export: /static/{name} is imported, but there is no {path}")
-    return path
 
 
 def as_json(data: object) -> str:
@@ -118,7 +113,9 @@ def _url(source: str) -> str:
 def _checked_style(path: Path) -> str:
     """A style sheet with those of the studio that it imports. One that names another file, or ends the element that
     holds it, would break the page."""
-    text = SHEET.sub(lambda found: _checked_style(_path(found[1])), path.read_text(encoding="utf-8"))
+    text = SHEET.sub(
+        lambda found: _checked_style(HERE / found[1] / "static" / found[2]), path.read_text(encoding="utf-8")
+    )
     if "</" in text or "@import" in text or re.search(r"url\((?!['\"]?data:)", text):
         raise ValueError(f"studio: --export: {path} refers to another file, which an exported page does not have")
     return text

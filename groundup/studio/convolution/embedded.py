@@ -56,8 +56,9 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
     "channel", "row", "column": with what it opens
     Raises ValueError for a network without maps, and for a digit, class or number that there is not.
     """
-    run, images = options.get("run"), digits()
-    trained = networks.load(Path(), options.get("network", networks.SHIPPED)) if run is None else networks.of_run(run)
+    run, images = Path(options.get("run", "")).absolute(), digits()
+    known = options.get("network", networks.SHIPPED)
+    trained = networks.load(run.parent, run.name) if "run" in options else networks.load(run, known)
     network, digit, chosen = LayeredPasses(trained), options.get("digit", DIGIT), options.get("class")
     if digit not in range(CLASSES):
         raise ValueError(f"digit: expected a whole number from 0 to {CLASSES - 1}, got {digit}")

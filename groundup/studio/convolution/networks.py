@@ -45,23 +45,15 @@ def load(runs: Path, name: str) -> Trained:
         return digits.opened(FILES[name], name)
     if name in UNTRAINED:
         return _untrained(name, UNTRAINED[name])
-    return _with_maps(digits.load(runs, name))
-
-
-def of_run(run: Path) -> Trained:
-    """The network of a run's folder. Raises ValueError for one without maps, CheckpointError where there is none."""
-    return _with_maps(digits.opened(digits.checkpoint_of(run), run.name))
+    trained = digits.load(runs, name)
+    if not _convolves(trained.checkpoint.architecture):
+        raise ValueError(f"network: {name} has no convolution, so there are no maps to look at")
+    return trained
 
 
 def version(runs: Path, name: str) -> tuple[str, int]:
     """The name and when its file was written last. Raises ValueError for a name that there is not."""
     return (name, 0) if name in (*FILES, *UNTRAINED) else digits.version(runs, name)
-
-
-def _with_maps(trained: Trained) -> Trained:
-    if not _convolves(trained.checkpoint.architecture):
-        raise ValueError(f"network: {trained.name} has no convolution, so there are no maps to look at")
-    return trained
 
 
 def _convolves(architecture: Architecture) -> bool:

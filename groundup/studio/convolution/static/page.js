@@ -34,9 +34,9 @@ place("pad").append(pad.node);
 place("undo").onclick = pad.undo;
 place("clear").onclick = pad.clear;
 
-/** Another drawing, as `centred` returns it, or null. */
-function draw(drawn) {
-  Object.assign(state, { pixels: drawn && [...drawn.pixels], ink: drawn?.ink ?? null, chosen: null });
+/** Another drawing, as `centred` returns it, or null. chosen: the class whose score is derived, null for the answer */
+function draw(drawn, chosen = null) {
+  Object.assign(state, { pixels: drawn && [...drawn.pixels], ink: drawn?.ink ?? null, chosen });
   [...place("digits").children].forEach((button, i) => button.setAttribute("aria-pressed", String(digits[i] === state.ink)));
   look();
 }
@@ -156,21 +156,15 @@ const change = guarded(async (name) => {
   replace(place("class"), network.classes.map((each, i) => html("option", { value: i }, each)));
   place("samples").hidden = String(network.shape) !== "1,28,28";
   source.architecture({ name }).then((drawn) => showArchitecture(place("form"), drawn), (error) => replace(place("form"), error.message));
-  if (!state.pixels && !place("samples").hidden) sample(opening.digit);
+  if (!state.pixels && !place("samples").hidden) sample(opening.digit, opening.class);
   else await look();
 });
 
-/** Derive the score of another class. */
-function derive(chosen) {
-  state.chosen = chosen;
-  look();
-}
-
 /** Look at a test image. */
-function sample(digit) {
+function sample(digit, chosen) {
   pad.clear();
   const ink = digits[digit];
-  draw({ pixels: state.network.onWhite ? ink.map((each) => 255 - each) : ink, ink });
+  draw({ pixels: state.network.onWhite ? ink.map((each) => 255 - each) : ink, ink }, chosen);
 }
 
 async function begin() {
@@ -179,9 +173,8 @@ async function begin() {
   replace(place("network"), networks.map(({ name, title }) => html("option", { value: name }, title)));
   replace(place("digits"), digits.map((ink, i) => html("button", { type: "button", "aria-label": `Take a ${i}`, onclick: () => sample(i) }, inkTile(ink, null))));
   place("network").onchange = (event) => change(event.target.value);
-  place("class").onchange = (event) => derive(Number(event.target.value));
+  place("class").onchange = (event) => { state.chosen = Number(event.target.value); look(); };
   await change(networks[0].name);
-  if (opening.class !== null) derive(opening.class);
 }
 
 oncolours(() => {
