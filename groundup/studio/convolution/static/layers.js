@@ -11,28 +11,35 @@ import { dense } from "/static/common/network.js";
 
 const zeros = (shape) => new Float64Array(shape.reduce((product, each) => product * each, 1));
 
-/** Call each(place in the output, place in the input, place in the window) for one map, where its windows lie on the input. */
-export function windows({ input: [, high, wide], shape: [, rows, columns], window: [tall, broad], stride: [down, right], padding: [above, left] }, each) {
-  for (let r = 0; r < rows; r++)
-    for (let s = 0; s < columns; s++)
-      for (let i = 0; i < tall; i++)
-        for (let j = 0; j < broad; j++) {
-          const row = r * down + i - above;
-          const column = s * right + j - left;
-          if (row >= 0 && row < high && column >= 0 && column < wide) each(r * columns + s, row * wide + column, i * broad + j);
-        }
+/**
+ * The windows of one map, week 19's way: one place of the window meets a whole row of outputs. Calls each(out, at, tap, count, step):
+ * the outputs out, out + 1, … are `count` places, the inputs under them at, at + step, …, and tap the place in the window.
+ */
+export function windows({ input: [, high, wide], shape: [, rows, columns], window: [tall, broad], stride: [down, step], padding: [above, left] }, each) {
+  for (let i = 0; i < tall; i++)
+    for (let j = 0; j < broad; j++) {
+      const first = Math.max(0, Math.ceil((left - j) / step));
+      const count = Math.min(columns, Math.floor((wide - 1 + left - j) / step) + 1) - first;
+      for (let r = 0; r < rows; r++) {
+        const row = r * down + i - above;
+        if (row >= 0 && row < high && count > 0) each(r * columns + first, row * wide + first * step + j - left, i * broad + j, count, step);
+      }
+    }
 }
 
-/** Call each(place in y, place in x, place in the weights) for every product of a convolution, and for every number of a pool's windows. */
+/** The same for every pair of maps that a convolution joins, or of the same channel of a pool; tap is the place in the weights. */
 function products(layer, each) {
   const [[channels, high, wide], [maps, rows, columns], [tall, broad]] = [layer.input, layer.shape, layer.window];
   for (let o = 0; o < maps; o++)
     for (let c = 0; c < channels; c++) {
-      if (layer.kind !== "convolution" && c !== o) continue; // a pool's map has windows in its own channel alone
-      const [out, at, weight] = [o * rows * columns, c * high * wide, (o * channels + c) * tall * broad];
-      windows(layer, (place, source, tap) => each(out + place, at + source, weight + tap));
+      if (layer.kind !== "convolution" && c !== o) continue;
+      const [to, from, weight] = [o * rows * columns, c * high * wide, (o * channels + c) * tall * broad];
+      windows(layer, (out, at, tap, count, step) => each(to + out, from + at, weight + tap, count, step));
     }
 }
+
+/** From a function of one output and one input to one of a row of them. */
+export const alongRow = (each) => (out, at, tap, count, step) => { for (let k = 0; k < count; k++) each(out + k, at + k * step); };
 
 /** The channel of each number: of an image its map, of features the feature itself. */
 const channelOf = ({ shape: [, rows = 1, columns = 1] }, i) => Math.floor(i / (rows * columns));
@@ -43,41 +50,47 @@ export const LAYERS = {
   convolution: {
     forward(layer, x) {
       const y = zeros(layer.shape).map((_, i) => layer.arrays.bias[channelOf(layer, i)]);
-      products(layer, (out, at, weight) => { y[out] += x[at] * layer.arrays.weights[weight]; });
+      products(layer, (out, at, tap, count, step) => {
+        const weight = layer.arrays.weights[tap];
+        for (let k = 0; k < count; k++) y[out + k] += x[at + k * step] * weight;
+      });
       return y;
     },
     backward(layer, slope) {
       const back = zeros(layer.input);
-      products(layer, (out, at, weight) => { back[at] += slope[out] * layer.arrays.weights[weight]; });
+      products(layer, (out, at, tap, count, step) => {
+        const weight = layer.arrays.weights[tap];
+        for (let k = 0; k < count; k++) back[at + k * step] += slope[out + k] * weight;
+      });
       return back;
     },
   },
   max: {
     forward(layer, x) {
       const y = zeros(layer.shape).fill(-Infinity);
-      products(layer, (out, at) => { y[out] = Math.max(y[out], x[at]); });
+      products(layer, alongRow((out, at) => { y[out] = Math.max(y[out], x[at]); }));
       return y;
     },
     /** The gradient goes to the winner alone, of equal numbers to the first: what was given is gone. */
     backward(layer, slope, x, y) {
       const [back, left] = [zeros(layer.input), slope.slice()];
-      products(layer, (out, at) => {
+      products(layer, alongRow((out, at) => {
         if (x[at] !== y[out]) return;
         back[at] += left[out];
         left[out] = 0;
-      });
+      }));
       return back;
     },
   },
   average: {
     forward(layer, x) {
       const y = zeros(layer.shape);
-      products(layer, (out, at) => { y[out] += x[at] / sizeOf(layer); });
+      products(layer, alongRow((out, at) => { y[out] += x[at] / sizeOf(layer); }));
       return y;
     },
     backward(layer, slope) {
       const back = zeros(layer.input);
-      products(layer, (out, at) => { back[at] += slope[out] / sizeOf(layer); });
+      products(layer, alongRow((out, at) => { back[at] += slope[out] / sizeOf(layer); }));
       return back;
     },
   },

@@ -1,7 +1,7 @@
 // The questions of server.js answered in the browser, for an exported page: passes.py, pixel.py and field.py in JavaScript.
 
 import { softmax } from "/static/common/activations.js";
-import { LAYERS, windows } from "/static/convolution/layers.js";
+import { LAYERS, alongRow, windows } from "/static/convolution/layers.js";
 import { opened } from "/static/convolution/server.js";
 import { largestOf } from "/static/digits/tiles.js";
 
@@ -52,7 +52,7 @@ export function offline(data) {
     const seen = { [number]: new Set([row * shapes[number][2] + column]), "": new Set() };
     for (const layer of back) {
       const under = new Set();
-      if (seen[layer.number]) windows(layer, (out, at) => { if (seen[layer.number].has(out)) under.add(at); });
+      if (seen[layer.number]) windows(layer, alongRow((out, at) => { if (seen[layer.number].has(out)) under.add(at); }));
       for (const source of sources(layer)) seen[source] = new Set([...(seen[source] ?? []), ...under]);
     }
     const [, rows, columns] = network.shape;

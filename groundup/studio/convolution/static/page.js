@@ -22,7 +22,7 @@ const opening = carried?.opening ?? { digit: 3, class: null, at: null }; // what
 const LOOK = 400; // milliseconds between two looks at stages that are being prepared
 
 const place = (id) => document.getElementById(id);
-document.body.classList.toggle("framed", window !== window.top);
+document.body.classList.toggle("framed", window !== window.top && matchMedia("(min-width: 40rem)").matches);
 const state = { name: "", network: null, pixels: null, ink: null, chosen: null, maps: null, at: null, found: null, from: 0, fixed: false };
 let [turn, asked] = [0, 0]; // the newest drawing, and the newest question about a number; an earlier answer comes too late
 let markRow = () => {};
