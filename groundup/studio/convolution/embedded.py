@@ -19,7 +19,7 @@ from groundup.studio.convolution import networks
 from groundup.studio.convolution.field import geometry
 from groundup.studio.convolution.passes import LayeredPasses
 from groundup.studio.convolution.pixel import KINDS, pixel
-from groundup.studio.convolution.same_sum import function_of
+from groundup.studio.convolution.same_sum import FUNCTIONS
 from groundup.studio.digits import embedded
 from groundup.studio.digits.reasons import packed
 from shared.charts.figures.architecture import TITLES
@@ -96,9 +96,10 @@ def _computed(network: LayeredPasses, number: str) -> dict[str, Any]:
     """What static/layers.js needs to compute a layer."""
     placed, own, kind = network.placed[number], network.layer(number), type(network.placed[number].layer)
     window, stride, padding = geometry(placed.layer)
+    name = "dense" if kind is Dense else KINDS.get(kind, "same")
     return {
-        "kind": "dense" if kind is Dense else KINDS.get(kind, "same"),
-        "function": function_of(placed.layer),
+        "kind": name,
+        "function": ("activations", placed.layer.name) if isinstance(placed.layer, Activate) else FUNCTIONS.get(name),
         "input": list(placed.input_shape),
         "past": network.origins[number].past,
         "window": window,

@@ -29,9 +29,9 @@ FUNCTIONS = {
 """Kind of number -> (room, name) of the function that computes it on every stage."""
 
 
-def function_of(layer: Layer) -> tuple[str, str] | None:
-    """(room, name) of the function that computes such a layer's numbers on every stage; None where there is none."""
-    return ("activations", layer.name) if isinstance(layer, Activate) else FUNCTIONS.get(KINDS.get(type(layer), "same"))
+def function_of(pixel: Pixel) -> tuple[str, str] | None:
+    """(room, name) of the function that computes such a number on every stage; None where it is no function's."""
+    return ("activations", pixel.layer.name) if isinstance(pixel.layer, Activate) else FUNCTIONS.get(pixel.kind)
 
 
 def computed(stage: Stage, pixel: Pixel, dtype: str) -> float:
@@ -40,7 +40,7 @@ def computed(stage: Stage, pixel: Pixel, dtype: str) -> float:
     def own(values: Any) -> Any:
         return stage.arrays.asarray(np.asarray(values, dtype), dtype)
 
-    room, name = function_of(pixel.layer) or FUNCTIONS[pixel.kind]
+    room, name = function_of(pixel) or FUNCTIONS[pixel.kind]
     call = getattr(getattr(stage, room), name)
     window, numbers = own(pixel.inputs[np.newaxis]), pixel.numbers
     if pixel.weights is not None:
@@ -79,7 +79,7 @@ class StageSums:
         {"function": (room, name) or None, "allowed": the largest difference between two stages that rounding explains,
         "stages": [{"title", "state": "warming", "ready" or "absent", "why": of an absent one, "value", "seconds"}]}
         """
-        function, allowed = function_of(pixel.layer), tolerance(dtype, 16 + pixel.inputs.size, pixel.size)
+        function, allowed = function_of(pixel), tolerance(dtype, 16 + pixel.inputs.size, pixel.size)
         stages = [self._sum(stage, pixel, dtype) for stage in STAGES] if function else []
         return {"function": function, "stages": stages, "allowed": allowed}
 

@@ -10,7 +10,6 @@ import pytest
 
 from groundup.studio.convolution import networks
 from groundup.studio.convolution.desk import Desk
-from groundup.studio.convolution.same_sum import StageSums
 from groundup.studio.export import export
 from shared.machine.processes import ROOT
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
@@ -60,11 +59,11 @@ def same(found: Any, expected: Any, where: str) -> None:
 
 @pytest.mark.parametrize("name", [networks.SHIPPED, networks.SMALL, "every kind"])
 def test_the_engine_in_javascript_answers_as_the_studio(opened_file, tmp_path, monkeypatch, name):  # noqa: F811
-    monkeypatch.setattr(StageSums, "prepare", lambda self, dtype: None)
     runs = tmp_path / "runs"
     options = {"network": name} if name in networks.FILES else {"run": a_run(runs / "mine")}
     name = name if name in networks.FILES else "mine"
     desk, page = Desk(runs), opened_file("convolution", options)
+    monkeypatch.setattr(desk.stages, "prepare", lambda dtype: None)
     layers = [each for each in desk.described(name)["layers"] if len(each["shape"]) == 3]
     random = np.random.default_rng(3)
     ends = [[each["number"], *(extent - 1 for extent in each["shape"])] for each in layers]

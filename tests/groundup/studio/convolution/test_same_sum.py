@@ -70,7 +70,7 @@ def test_a_sum_of_two_ways_is_no_functions():
 
 def test_the_page_floors_shows_each_function():
     for place in PLACES:
-        room, name = function_of(pixel(NETWORK, PASSED, *place).layer)
+        room, name = function_of(pixel(NETWORK, PASSED, *place))
         (row,) = [row for row in page_rows.room(room)["rows"] if row["title"] == name]
         assert list(row["floors"]) == list(STAGES)
         assert all(cell["functions"][0]["parts"] for cell in row["floors"].values())
