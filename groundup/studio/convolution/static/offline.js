@@ -88,11 +88,15 @@ export function offline(data) {
     if (kind === "sum") Object.assign(numbers, { through: window[0], past: outputs[layer.past][place] });
     const shaped = (values) => channels.map((_, k) => table(tall, broad, (i, j) => values[(k * tall + i) * broad + j]));
     const found = { kind, value, slope, corner, numbers, inputs, back: shaped(way), function: layer.function, stages: [] };
-    if (weights) Object.assign(found, { weights: shaped(weights), sums: shaped(window.map((x, i) => x * weights[i])).map((map) => map.flat().reduce((sum, each) => sum + each, 0)) });
+    if (weights) {
+      const products = shaped(window.map((x, i) => x * weights[i]));
+      Object.assign(found, { weights: shaped(weights), sums: products.map((map) => map.flat().reduce((sum, each) => sum + each, 0)) });
+    }
     return { ...found, field: receptiveField(number, row, column) };
   }
 
-  return { networks: async () => ({ networks: [network] }), network: async () => network, architecture: async () => drawn, digits: async () => ({ digits }), maps, pixel };
+  const carried = { networks: { networks: [network] }, network, architecture: drawn, digits: { digits } };
+  return { ...mapped(carried, (each) => async () => each), maps, pixel };
 }
 
 /** groundup/grad_cam.py: the maps, each as strong as the mean of its slopes, added up; what is below 0 counts as 0. */
