@@ -9,7 +9,8 @@
 
 Each page becomes one file, _static/studio/NAME.html, when the book has been built (groundup/studio/export.py), and an
 <iframe> that is loaded when the reader comes near it. Below it stand what to try, and a link to the file, which can
-also be saved. `:walk:` names the walk of the page kernel.
+also be saved. `:walk:` names the walk of the page kernel; `:settings:` of convolution are network, digit and class, and
+the layer, channel, row and column of the number that the page shows at first.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Studio(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, words)
         link = f'<p class="studio-link">{title}. <a href="{address}">Open it alone, or save it: it is one file.</a></p>'
         return [
-            nodes.raw("", f'<div class="studio">{frame}{link}', format="html"),
+            nodes.raw("", f'<div class="studio studio-{page}">{frame}{link}', format="html"),
             words,
             nodes.raw("", "</div>", format="html"),
         ]

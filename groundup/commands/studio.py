@@ -22,7 +22,9 @@ def missing() -> list[str]:
 def studio(
     page: Annotated[
         str,
-        typer.Argument(help="playground, digits, runs, floors, kernel, course or benchmarks.", show_default="overview"),
+        typer.Argument(
+            help="playground, digits, convolution, runs, floors, kernel, course or benchmarks.", show_default="overview"
+        ),
     ] = "",
     files: Annotated[
         list[Path] | None,
@@ -34,9 +36,7 @@ def studio(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open no browser.")] = False,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.html", help="Write playground, digits or a walk of kernel as one file that needs no server."
-        ),
+        typer.Option(metavar="FILE.html", help="Write the page as one file that needs no server; not every page can."),
     ] = None,
     walk: Annotated[
         str | None, typer.Option(help="With --export: which walk of the page kernel.", show_default="tiles")
@@ -86,8 +86,10 @@ def _export(page: str, paths: list[Path], target: Path, walk: str | None) -> Non
         raise ValueError("studio: --export: name the page, such as groundup studio digits --export digits.html")
     if walk is not None and page != "kernel":
         raise ValueError(f"studio: --walk belongs to the page kernel, not to {page}")
-    if len(paths) > (page == "digits"):
-        raise ValueError(f"studio: --export: {paths[-1]} is too much; only digits takes one, the folder of a run")
+    if len(paths) > (page in ("digits", "convolution")):
+        raise ValueError(
+            f"studio: --export: {paths[-1]} is too much; only digits and convolution take one, the folder of a run"
+        )
     options: dict[str, Any] = {"run": paths[0]} if paths else {"walk": walk} if walk else {}
     write(page, target, options)
     typer.echo(f"{target}: {target.stat().st_size:,} bytes; open it in a browser")

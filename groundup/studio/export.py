@@ -27,11 +27,14 @@ from groundup.studio.frame import HERE, Page, alone, page_named
 from shared.machine.atomic import write_atomically
 from shared.markup import Html, join, tag
 
-EXPORTED = ("playground", "digits", "kernel")
+EXPORTED = ("playground", "digits", "convolution", "kernel")
 """The pages that work without a server."""
 
 IMPORT = re.compile(r'(\bfrom\s*|\bimport\s*)"/static/([^"]+)"')
 """An import of a module of the studio."""
+
+SHEET = re.compile(r'@import url\("/static/(\w+)/([\w.]+)"\);')
+"""An import of a style sheet of the studio."""
 
 READABLE = " !$&'()*+,-./:;=?@[]^_`{|}~"
 """What stays as it is in a data: URL, beside letters and digits, so that a reader of the file can read the modules."""
@@ -108,8 +111,11 @@ def _url(source: str) -> str:
 
 
 def _checked_style(path: Path) -> str:
-    """A style sheet. One that names another file, or ends the element that holds it, would break the page."""
-    text = path.read_text(encoding="utf-8")
+    """A style sheet with those of the studio that it imports. One that names another file, or ends the element that
+    holds it, would break the page."""
+    text = SHEET.sub(
+        lambda found: _checked_style(HERE / found[1] / "static" / found[2]), path.read_text(encoding="utf-8")
+    )
     if "</" in text or "@import" in text or re.search(r"url\((?!['\"]?data:)", text):
         raise ValueError(f"studio: --export: {path} refers to another file, which an exported page does not have")
     return text

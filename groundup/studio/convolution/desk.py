@@ -7,20 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from groundup.run_architecture import NetworkForm, as_svg
-from groundup.studio.convolution import networks
+from groundup.studio.convolution import embedded, networks
 from groundup.studio.convolution.field import receptive_field
 from groundup.studio.convolution.passes import LayeredPasses, Passed
 from groundup.studio.convolution.pixel import pixel
 from groundup.studio.convolution.same_sum import StageSums
-from groundup.studio.digits import embedded
 from groundup.studio.digits.pixels import drawing
 from groundup.studio.digits.reasons import packed
-from shared.charts.figures.architecture import TITLES
-from shared.data.datasets import CLASSES, load_dataset
-from shared.layers import Activate, BatchNorm, Conv, Placed, Residual, describe
 
 MOST = 6
 """Networks, and drawings that went through one, that are kept."""
@@ -43,10 +37,8 @@ class Desk:
         return as_svg(NetworkForm.of(self.network(name).trained.checkpoint))
 
     def digits(self) -> list[str]:
-        """The first test image of each digit of the bundled set: base64 of 784 bytes."""
-        test = load_dataset().test
-        firsts = [test.x[np.flatnonzero(test.y == digit)[0]] for digit in range(CLASSES)]
-        return [base64.b64encode(np.rint(each * 255).astype(np.uint8).tobytes()).decode() for each in firsts]
+        """What `embedded.digits` returns, in base64."""
+        return [base64.b64encode(each).decode() for each in embedded.digits()]
 
     def network(self, name: Any) -> LayeredPasses:
         """The network of this name; the stages begin to be prepared for it. Raises as `networks.load` does."""
@@ -55,11 +47,8 @@ class Desk:
         return network
 
     def described(self, name: str) -> dict[str, Any]:
-        """What the page Digits is told about a network, and its "layers" as they follow each other."""
-        network = self.network(name)
-        about = embedded.network(network.trained)
-        title = TITLES.get(about["title"], about["title"])
-        return {**about, "title": title, "layers": [_layer(network, each) for each in network.placed.values()]}
+        """What `embedded.described` says about the network of this name."""
+        return embedded.described(self.network(name))
 
     def maps(self, body: dict[str, Any]) -> dict[str, Any]:
         """{"class", "scores", "shares", "x", "outputs": {number: output of the layer}, "evidence": Grad-CAM}."""
@@ -89,20 +78,4 @@ class Desk:
         """The network that a request names, and its drawing's pass. Raises ValueError for what is none."""
         network = self.network(body.get("network", ""))
         pixels = drawing(body.get("pixels"), network.trained.form)
-        chosen, classes = body.get("class"), len(network.trained.form.names)
-        if chosen is not None and (type(chosen) is not int or not 0 <= chosen < classes):
-            raise ValueError(f"class: expected a whole number from 0 to {classes - 1}, got {str(chosen)[:20]}")
-        return network, self._pass(network, pixels.tobytes(), chosen)
-
-
-def _layer(network: LayeredPasses, placed: Placed) -> dict[str, Any]:
-    layer, names = placed.layer, {Residual: "sum", BatchNorm: "batch norm"}
-    weights = {"weights": packed(network.layer(placed.number).weights)} if isinstance(layer, Conv) else {}
-    return {
-        "number": placed.number,
-        "name": layer.name if isinstance(layer, Activate) else names.get(type(layer), type(layer).__name__),
-        "words": "layers(x) + x" if isinstance(layer, Residual) else describe(layer),
-        "shape": list(placed.output_shape),
-        "before": network.origins[placed.number].before,
-        **weights,
-    }
+        return network, self._pass(network, pixels.tobytes(), body.get("class"))

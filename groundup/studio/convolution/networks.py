@@ -1,7 +1,7 @@
-"""The networks that can be looked into: three known ones, and every convolutional run of the page Digits.
+"""The networks that can be looked into: known ones, and every convolutional run of the page Digits.
 
-LeNet-5 ships trained. The two others are too large to ship; they stand there as they are before a training, with random
-weights, until a run of theirs is chosen.
+LeNet-5 and a small residual network ship trained. The two others are too large to ship; they stand there as they are
+before a training, with random weights, until a run of theirs is chosen.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from shared.layers import Conv
 from shared.training.checkpoint_header import readable_architecture
 from shared.training.checkpoints import CheckpointError, read_about
 
-SHIPPED = "/lenet5"
-"""The name of the network that ships. No run has it: a run's name begins with no slash."""
+SHIPPED, SMALL = "/lenet5", "/small_residual_cnn"
+"""The names of the networks that ship. No run has them: a run's name begins with no slash."""
+
+FILES = {name: Path(__file__).with_name(f"{name[1:]}.safetensors") for name in (SHIPPED, SMALL)}
 
 UNTRAINED = {f"/{name}": name for name in NAMED if name != "lenet5"}
 
 
 def listed(runs: Path) -> list[dict[str, str]]:
-    """{"name", "title"} of the networks: the one that ships, the runs, the newest first, and the untrained ones."""
-    found = {SHIPPED: f"{TITLES['lenet5']}, which ships"}
+    """{"name", "title"} of the networks: those that ship, the runs, the newest first, and the untrained ones."""
+    found = {SHIPPED: f"{TITLES['lenet5']}, which ships", SMALL: "A small residual CNN, which ships"}
     for each in digits.listed(runs)[1:]:
         with suppress(CheckpointError, OSError):  # a run that was removed a moment ago
             architecture = readable_architecture(read_about(digits.checkpoint_of(runs / each["name"])))
@@ -39,8 +41,8 @@ def listed(runs: Path) -> list[dict[str, str]]:
 
 def load(runs: Path, name: str) -> Trained:
     """The network of this name. Raises ValueError for one that is not listed, CheckpointError for a damaged file."""
-    if name == SHIPPED:
-        return digits.opened(Path(__file__).with_name("lenet5.safetensors"), SHIPPED)
+    if name in FILES:
+        return digits.opened(FILES[name], name)
     if name in UNTRAINED:
         return _untrained(name, UNTRAINED[name])
     trained = digits.load(runs, name)
@@ -51,7 +53,7 @@ def load(runs: Path, name: str) -> Trained:
 
 def version(runs: Path, name: str) -> tuple[str, int]:
     """The name and when its file was written last. Raises ValueError for a name that there is not."""
-    return (name, 0) if name in (SHIPPED, *UNTRAINED) else digits.version(runs, name)
+    return (name, 0) if name in (*FILES, *UNTRAINED) else digits.version(runs, name)
 
 
 def _convolves(architecture: Architecture) -> bool:

@@ -65,7 +65,11 @@ class LayeredPasses(Layered):
         """A drawing, height * width bytes, through the network and back.
 
         chosen: the class whose score is derived, None for the one with the highest score
+        Raises ValueError for a class that there is not.
         """
+        classes = len(self.trained.form.names)
+        if chosen is not None and (type(chosen) is not int or not 0 <= chosen < classes):
+            raise ValueError(f"class: expected a whole number from 0 to {classes - 1}, got {str(chosen)[:20]}")
         outputs, slopes = Arrays(), Arrays()
         x = self.trained.learned(as_input(np.frombuffer(pixels, np.uint8), self.trained.form.shape[0]))
         x = x.astype(self._dtype).reshape(1, *self.architecture.input_shape)

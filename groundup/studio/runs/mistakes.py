@@ -31,6 +31,9 @@ from shared.training.checkpoints import Checkpoint, load_checkpoint
 KEPT = 3
 """Checkpoints whose answers are kept: 0.8 MB each for 10,000 images, and their images once for each data set."""
 
+BATCH = 128
+"""Images for which gradients are computed."""
+
 MOST_IMAGES = 60
 """Images in one answer to the page."""
 
@@ -118,6 +121,7 @@ class Mistakes:
         self._folders = [real(folder) for folder in folders]
         self._asked: dict[tuple[str, int, int], Asking] = {}
         self._tests: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray, Form]] = {}
+        self._batches: dict[str, tuple[np.ndarray, np.ndarray, Form]] = {}
         self._lock = threading.Lock()
         self._one = threading.Lock()
         """One network is asked at a time: two would not be faster, and a training wants the processor, too."""
@@ -193,14 +197,32 @@ class Mistakes:
             raise ValueError("the network's answers are not finite, so none of them is a class")
         return Answers(form, name, images, labels, found.astype(np.float32), path.name, _epoch(checkpoint))
 
-    def _test(self, settings: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, Form]:
-        """(images as bytes, labels, form) of a data set's test samples, kept for the next checkpoint of it."""
+    def batch(self, checkpoint: Checkpoint) -> tuple[np.ndarray, np.ndarray]:
+        """(x, labels) of BATCH images of a run's training set. ValueError or OSError where it is not at hand."""
+        settings = settings_of(checkpoint)
+        name, place, made = self._source(settings)
+        key = f"{name} {place} {made}"
+        if key not in self._batches:
+            data = load_dataset(name, place, **made)
+            chosen = np.linspace(0, len(data.train.x) - 1, BATCH).astype(int)
+            self._batches[key] = (data.train.x[chosen], data.train.y[chosen], data.described)
+        x, labels, form = self._batches[key]
+        check_fit(checkpoint, title_of(name), form)
+        normalisation = Normalisation.from_notes(settings)
+        return (x if normalisation is None else normalisation.normalised(x)), labels
+
+    def _source(self, settings: Mapping[str, Any]) -> tuple[str, Path | None, dict[str, Any]]:
+        """(name, place, further arguments of load_dataset) of a run's data set."""
         name, own = settings["dataset"], settings["dataset"] not in DATASETS
         place = self._place(name, settings["data_dir"] or (name if own else None))
-        made = {"colour": settings.get("colour", False), "resize": settings.get("resize")} if own else {}
+        return name, place, {"colour": settings.get("colour", False), "resize": settings.get("resize")} if own else {}
+
+    def _test(self, settings: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, Form]:
+        """(images as bytes, labels, form) of a data set's test samples, kept for the next checkpoint of it."""
+        name, place, made = self._source(settings)
         key = (name, str(place), *made.values())
         if key not in self._tests:
-            data = load_dataset(name, place, **made) if own else None
+            data = load_dataset(name, place, **made) if made else None
             test, form = (data.test, data.described) if data else (load_test(name, place), FORMS[name])
             self._tests[key] = (np.rint(test.x * 255).astype(np.uint8), test.y, form)  # a quarter of the memory
         return self._tests[key]

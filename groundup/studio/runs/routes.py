@@ -7,6 +7,7 @@ GET /api/runs/mistakes?run=CODE                           its confusion matrix, 
 GET /api/runs/cell?run=CODE&label=3&prediction=5          the images behind one cell
 GET /api/runs/surest?run=CODE&count=24                    the mistakes it is surest of
 GET /api/runs/histograms?run=CODE                         how the weights of its last checkpoint are spread
+GET /api/runs/gradients?run=CODE                          the same of their gradients, computed for a batch of images
 POST /api/runs/label {"run", "title", "note"}             the reader's own name and note for it
 GET /api/runs/watch                                       server-sent events: which runs have changed
 """
@@ -87,7 +88,13 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """The page's routes."""
     shelf = Shelf(studio)
     asked = {"list": _list, "curves": _curves, "architecture": _architecture}
-    asked |= {"histograms": _histograms, "mistakes": _mistakes, "cell": _cell, "surest": _surest}
+    asked |= {
+        "histograms": _histograms,
+        "gradients": partial(_histograms, of="gradients"),
+        "mistakes": _mistakes,
+        "cell": _cell,
+        "surest": _surest,
+    }
     found: list[BaseRoute] = [
         Route(f"/api/runs/{name}", question(partial(function, shelf))) for name, function in asked.items()
     ]
@@ -120,15 +127,21 @@ def _architecture(shelf: Shelf, request: Request) -> dict[str, Any]:
         return {"svg": "", "alt": "", "note": str(error)}
 
 
-def _histograms(shelf: Shelf, request: Request) -> dict[str, Any]:
-    from groundup.studio.runs.histograms import histograms
+def _histograms(shelf: Shelf, request: Request, of: str = "weights") -> dict[str, Any]:
+    """{"layers", "file": the checkpoint's name, or why there are no layers}; of gradients also "count": of images."""
+    from groundup.studio.runs.histograms import gradients, histograms
     from shared.training.checkpoints import load_checkpoint
 
     run = shelf.run(request)
     path = run.file(LAST) or run.file(BEST)
     try:
-        return {"layers": histograms(load_checkpoint(path)) if path is not None else [], "file": path and path.name}
-    except (ValueError, OSError) as error:
+        if path is None or of == "weights":
+            return {"layers": histograms(load_checkpoint(path)) if path else [], "file": path and path.name}
+        checkpoint = load_checkpoint(path)
+        x, labels = shelf.mistakes().batch(checkpoint)
+        counted = histograms(checkpoint, gradients(checkpoint, x, labels))
+        return {"layers": counted, "file": path.name, "count": len(x)}
+    except (ValueError, TypeError, OSError) as error:
         return {"layers": [], "file": str(error)}
 
 

@@ -234,7 +234,8 @@ def test_a_run_keeps_its_colour_its_name_and_its_note(
     page.select_option("#axis", "share")
     page.wait_for_timeout(500)
     assert all(each["x"][-1] == pytest.approx(100) for each in lines(page, "#chart-loss"))
-    page.locator("#histograms svg").nth(1).wait_for()
+    page.locator("#histograms figcaption:has-text('Gradients')").nth(1).wait_for()
+    assert "a batch of 128 images of its training set" in page.inner_text("#gradients-note")
     assert page.locator("#facts dd", has_text="the mean of the last steps").count() == 1
     assert page.locator("#facts dd", has_text="of the whole epoch").count() == 1
     assert not scrolls_sideways(page)

@@ -20,7 +20,7 @@ from shared.training.checkpoints import CheckpointError
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
 
 SCRIPTS = re.compile(r"<script(.*?)>(.*?)</script>", re.DOTALL)
-OFFLINE_PAGES = ["playground", "digits"]
+OFFLINE_PAGES = ["playground", "digits", "convolution"]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_file_names_no_other_file(written, page):
     without_modules = re.sub(r'"data:text/javascript[^"]*"', "", text)
     assert "/static/" not in without_modules
     assert not re.search(r'\b(?:src|href)="(?!data:|#)', without_modules)
-    assert "url(" not in without_modules
+    assert not re.search(r"url\((?!#)", without_modules)
 
 
 @pytest.mark.parametrize("page", OFFLINE_PAGES)
@@ -92,6 +92,31 @@ def test_a_run_of_dense_layers_can_be_exported_and_another_cannot(tmp_path):
     assert not (tmp_path / "other.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"network": "/nothing"}, "network: there is no run '/nothing'"),
+        ({"digit": 10}, "digit: expected a whole number from 0 to 9, got 10"),
+        ({"layer": 1, "class": 10}, "class: expected a whole number from 0 to 9, got 10"),
+        ({"layer": 7}, "layer: expected one that has maps, 1, 2, 3, 4, 5, 6, got '7'"),
+        ({"layer": 6, "row": 5}, "row: expected a whole number from 0 to 4, got 5"),
+    ],
+)
+def test_convolution_opens_only_with_a_number_that_there_is(tmp_path, options, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        export.export("convolution", tmp_path / "page.html", options)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_run_with_maps_can_be_exported_with_its_numbers_and_a_dense_one_cannot(tmp_path):
+    a_run(tmp_path / "dense", [784, 4, 10])
+    a_run(tmp_path / "mine", SMALL_CNN)
+    export.export("convolution", tmp_path / "page.html", {"run": tmp_path / "mine"})
+    assert '"name":"mine"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="dense has no convolution, so there are no maps to look at"):
+        export.export("convolution", tmp_path / "other.html", {"run": tmp_path / "dense"})
+
+
 def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "HERE", tmp_path)
     (tmp_path / "digits" / "static").mkdir(parents=True)
@@ -125,7 +150,7 @@ def test_the_command_writes_the_file_and_says_how_large_it_is(tmp_path, capsys):
         (["nothing", "--export", "x.html"], "studio: there is no page 'nothing'; the pages are"),
         (
             ["runs", "--export", "x.html"],
-            "studio: --export: runs needs its server; the pages playground, digits, kernel",
+            "studio: --export: runs needs its server; the pages playground, digits, convolution, kernel",
         ),
         (["--export", "x.html"], "studio: --export: name the page"),
         (["playground", "a", "--export", "x.html"], "studio: --export: a is too much"),

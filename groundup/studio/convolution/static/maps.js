@@ -3,7 +3,7 @@
 import { html, pixels, replace } from "/static/common/draw.js";
 import { largestOf, signedTile } from "/static/digits/tiles.js";
 
-const MOST = 6; // maps of a layer in the row
+const MOST = window === window.top ? 6 : 3; // maps of a layer in the row; fewer in a frame of the book
 
 /** The numbers of one map of a layer: values and shape as they were unpacked. */
 export function mapOf({ values, shape }, channel) {
@@ -65,7 +65,7 @@ export function showRow(node, network, maps, choose) {
     const button = number && shape.length === 3 ? html("button", {
       type: "button", "aria-pressed": "false", "aria-label": `Layer ${title}, ${shape[0]} maps`, onclick: () => choose({ layer: number }),
     }, title) : html("small", {}, title);
-    const size = html("small", {}, shape.join("×"));
+    const size = html("small", {}, shape.join("×\u200b"));
     const largest = largestOf(values);
     if (shape.length < 3) {
       return html("div", { class: `column flat${inner}` }, button, size,

@@ -1,23 +1,28 @@
-// Convolution: a drawing goes through a network, and every number of its maps can be looked into.
+// Convolution: a drawing goes through a network, and every number of its maps can be looked into. The questions go to the studio
+// (server.js), or, in an exported page, are answered here (offline.js).
 
-import { fail, get, post, settle } from "/static/common/api.js";
+import { fail, settle } from "/static/common/api.js";
 import { showArchitecture } from "/static/common/architecture.js";
 import { html, oncolours, replace } from "/static/common/draw.js";
-import { bytes } from "/static/common/embedded.js";
+import { bytes, embedded } from "/static/common/embedded.js";
 import { keys } from "/static/common/keys.js";
 import { framed, mapOf, shade, showAll, showRow } from "/static/convolution/maps.js";
+import { offline } from "/static/convolution/offline.js";
+import { server } from "/static/convolution/server.js";
 import { showCode, showStages } from "/static/convolution/stages.js";
 import { inWords, showWorking } from "/static/convolution/working.js";
 import { percent, showBars } from "/static/digits/answers.js";
 import { centred } from "/static/digits/centre.js";
 import { makePad } from "/static/digits/pad.js";
-import { unpacked } from "/static/digits/server.js";
 import { inkTile, largestOf } from "/static/digits/tiles.js";
 
-const FIRST = 3; // the digit that is shown at first
+const carried = embedded();
+const source = carried ? offline(carried) : server;
+const opening = carried?.opening ?? { digit: 3, class: null, at: null }; // what is shown at first
 const LOOK = 400; // milliseconds between two looks at stages that are being prepared
 
 const place = (id) => document.getElementById(id);
+document.body.classList.toggle("framed", window !== window.top && matchMedia("(min-width: 40rem)").matches);
 const state = { name: "", network: null, pixels: null, ink: null, chosen: null, maps: null, at: null, found: null, from: 0, fixed: false };
 let [turn, asked] = [0, 0]; // the newest drawing, and the newest question about a number; an earlier answer comes too late
 let markRow = () => {};
@@ -29,9 +34,9 @@ place("pad").append(pad.node);
 place("undo").onclick = pad.undo;
 place("clear").onclick = pad.clear;
 
-/** Another drawing, as `centred` returns it, or null. */
-function draw(drawn) {
-  Object.assign(state, { pixels: drawn && [...drawn.pixels], ink: drawn?.ink ?? null, chosen: null });
+/** Another drawing, as `centred` returns it, or null. chosen: the class whose score is derived, null for the answer */
+function draw(drawn, chosen = null) {
+  Object.assign(state, { pixels: drawn && [...drawn.pixels], ink: drawn?.ink ?? null, chosen });
   [...place("digits").children].forEach((button, i) => button.setAttribute("aria-pressed", String(digits[i] === state.ink)));
   look();
 }
@@ -47,10 +52,9 @@ const look = guarded(async () => {
     replace(place("evidence"));
     return;
   }
-  const maps = await post("/api/convolution/maps", { network: state.name, pixels: state.pixels, class: state.chosen });
+  const maps = await source.maps({ network: state.name, pixels: state.pixels, class: state.chosen });
   if (mine !== turn) return;
-  const outputs = Object.fromEntries(Object.entries(maps.outputs).map(([layer, array]) => [layer, unpacked(array)]));
-  Object.assign(state, { maps: { ...maps, outputs, x: unpacked(maps.x), evidence: unpacked(maps.evidence) }, found: null });
+  Object.assign(state, { maps, found: null });
   settle();
   place("inside").hidden = false;
   showMaps();
@@ -73,12 +77,13 @@ function showMaps() {
   markRow = showRow(place("row"), state.network, maps, choose);
 }
 
-/** Look at another place; what is left out stays, or becomes the largest number of the layer's first map. */
+/** Look at another place. What is left out stays, in another layer of the same shape, too; else it is the largest number of the first map. */
 function choose(wanted) {
   const same = state.at?.layer === wanted.layer;
   const output = state.maps.outputs[wanted.layer];
   const columns = output.shape[2];
-  const at = { channel: 0, ...(same ? state.at : {}), ...wanted };
+  const alike = String(state.maps.outputs[state.at?.layer]?.shape) === String(output.shape);
+  const at = { channel: 0, ...(alike ? state.at : {}), ...wanted };
   if (at.row === undefined) {
     const values = mapOf(output, at.channel);
     const first = Math.max(values.indexOf(Math.max(...values)), 0);
@@ -93,14 +98,14 @@ function choose(wanted) {
 /** Ask about the number that is looked at. */
 const ask = guarded(async () => {
   const [mine, began, at] = [++asked, performance.now(), state.at];
-  const found = await post("/api/convolution/pixel", { network: state.name, pixels: state.pixels, class: state.chosen, ...at });
+  const found = await source.pixel({ network: state.name, pixels: state.pixels, class: state.chosen, ...at });
   if (mine !== asked) return;
-  state.found = { ...found, layer: at.layer, field: unpacked(found.field) };
+  state.found = found;
   if (!state.fixed) state.from = found.sums ? Math.max(0, found.sums.map(Math.abs).indexOf(largestOf(found.sums))) : 0;
   show();
   document.body.dataset.clicked = String(Math.round(10 * (performance.now() - began)) / 10);
   if (found.stages.some((each) => each.state === "warming")) setTimeout(() => { if (mine === asked) ask(); }, LOOK);
-  await showCode(place("code"), found.function);
+  if (!carried) await showCode(place("code"), found.function);
 });
 
 /** Everything about the number that is looked at. */
@@ -121,7 +126,7 @@ function show() {
     place("all-title").textContent = `All maps of layer ${at.layer}, ${layer.words}${filters}`;
     showAll(place("all"), layer, maps.outputs[at.layer], state.from, choose);
   }
-  showStages(place, found);
+  if (!carried) showStages(place, found);
 }
 
 /** Show another input map of the convolution. */
@@ -143,28 +148,27 @@ const change = guarded(async (name) => {
   asked++;
   replace(place("about"), "This network is being loaded …");
   place("inside").hidden = true; // what it shows is of another network
-  const network = await get("/api/convolution/network", { name });
+  const network = await source.network({ name });
   if (mine !== turn) return;
-  network.layers = network.layers.map((each) => (each.weights ? { ...each, weights: unpacked(each.weights) } : each));
   if (String(network.shape) !== String(state.network?.shape)) state.pixels = null;
-  Object.assign(state, { name, network, at: null, chosen: null });
+  Object.assign(state, { name, network, at: state.network ? null : opening.at, chosen: null });
   replace(place("about"), `${network.title}: ${network.about}.`);
   replace(place("class"), network.classes.map((each, i) => html("option", { value: i }, each)));
   place("samples").hidden = String(network.shape) !== "1,28,28";
-  get("/api/convolution/architecture", { name }).then((drawn) => showArchitecture(place("form"), drawn), (error) => replace(place("form"), error.message));
-  if (!state.pixels && !place("samples").hidden) sample(FIRST);
+  source.architecture({ name }).then((drawn) => showArchitecture(place("form"), drawn), (error) => replace(place("form"), error.message));
+  if (!state.pixels && !place("samples").hidden) sample(opening.digit, opening.class);
   else await look();
 });
 
 /** Look at a test image. */
-function sample(digit) {
+function sample(digit, chosen) {
   pad.clear();
   const ink = digits[digit];
-  draw({ pixels: state.network.onWhite ? ink.map((each) => 255 - each) : ink, ink });
+  draw({ pixels: state.network.onWhite ? ink.map((each) => 255 - each) : ink, ink }, chosen);
 }
 
 async function begin() {
-  const [{ networks }, samples] = await Promise.all([get("/api/convolution/networks"), get("/api/convolution/digits")]);
+  const [{ networks }, samples] = await Promise.all([source.networks(), source.digits()]);
   digits = samples.digits.map(bytes);
   replace(place("network"), networks.map(({ name, title }) => html("option", { value: name }, title)));
   replace(place("digits"), digits.map((ink, i) => html("button", { type: "button", "aria-label": `Take a ${i}`, onclick: () => sample(i) }, inkTile(ink, null))));

@@ -55,16 +55,24 @@ export async function draw(run, columns, options) {
     "This run has no steps.jsonl: it was made by an earlier version of groundup, which did not write its layers down.";
 }
 
-/** How the weights of the last checkpoint are spread: { layers, file } as the studio counted them. */
-export function histograms({ layers, file }) {
+/** How the weights of the last checkpoint are spread, and their gradients as soon as they are computed; each as the studio counted them. */
+export function histograms({ layers, file }, gradients = []) {
   if (!layers.length) return [html("p", { class: "quiet" }, file ?? "There is no checkpoint in this folder.")];
-  return layers.map(({ name, end, counts, mean, deviation, broken }) => {
+  return layers.map((layer, i) => html("figure", {}, html("h4", {}, `Layer ${layer.name}`), [["Weights", layer], ["Gradients", gradients[i]]].map(([what, each]) => {
+    if (!each) return null;
+    const { end, counts, mean, deviation, broken } = each;
     const most = Math.max(1, ...counts);
-    const said = `mean ${number(mean)}, standard deviation ${number(deviation)}${broken ? `, ${number(broken, 9)} not finite` : ""}`;
-    return html("figure", {}, html("h4", {}, `Layer ${name}`),
-      svg("svg", { viewBox: "0 0 410 100", role: "img", "aria-label": `Weights of layer ${name}, from ${number(-end)} to ${number(end)}: ${said}` },
-        counts.map((count, at) => svg("rect", { x: 10 * at, y: 100 - (98 * count) / most, width: 9, height: (98 * count) / most, class: "bar" }))),
-      html("div", { class: "ends quiet" }, html("span", {}, number(-end)), html("span", {}, "0"), html("span", {}, number(end))),
-      html("figcaption", {}, said));
-  });
+    const said = `${what}: mean ${number(mean)}, standard deviation ${number(deviation)}${broken ? `, ${number(broken, 9)} not finite` : ""}`;
+    return [
+      svg("svg", { viewBox: "0 0 410 100", role: "img", "aria-label": `Layer ${layer.name}, from ${number(-end)} to ${number(end)}. ${said}` },
+        counts.map((count, at) => svg("rect", { x: 10 * at, y: 100 - (98 * count) / most, width: 9, height: (98 * count) / most, class: `bar ${what.toLowerCase()}` }))),
+      html("div", { class: "ends quiet" }, html("span", {}, number(-end)), html("span", {}, "0"), html("span", {}, number(end))), html("figcaption", {}, said),
+    ];
+  })));
+}
+
+/** How the gradients were made, in a sentence, or why there are none. */
+export function howMade({ layers, file, count }) {
+  return layers.length ? `A run records only the length of each gradient: these were computed now by stage 2, from ${file} and a batch of ${count} images of its training set, without dropout.` :
+    `The gradients cannot be computed: ${file}.`;
 }

@@ -75,14 +75,24 @@ async function select(code, first = false) {
   history.replaceState(null, "", `#${code}`);
   at("run-title").textContent = run(code).name;
   [at("label-title").value, at("label-note").value] = [run(code).title, run(code).note];
-  for (const id of ["facts", "epochs", "layers-note", "architecture", "histograms"]) replace(at(id)); // of the run before
+  for (const id of ["facts", "epochs", "layers-note", "architecture", "histograms", "gradients-note"]) replace(at(id)); // of the run before
   get("/api/runs/architecture", { run: code }).then((drawn) => state.selected === code && showArchitecture(at("architecture"), drawn),
     (error) => state.selected === code && replace(at("architecture"), html("p", { class: "quiet" }, error.message)));
-  get("/api/runs/histograms", { run: code }).then((counted) => state.selected === code && replace(at("histograms"), layers.histograms(counted)),
-    (error) => state.selected === code && replace(at("histograms"), html("p", { class: "quiet" }, error.message)));
+  spread(code).catch((error) => state.selected === code && replace(at("histograms"), html("p", { class: "quiet" }, error.message)));
   layers.clear();
   matrix.begin(at("mistakes"), run(code));
   await show();
+}
+
+/** The histograms of the weights, and of the gradients, which have to be computed. */
+async function spread(code) {
+  const weights = await get("/api/runs/histograms", { run: code });
+  if (state.selected === code) replace(at("histograms"), layers.histograms(weights));
+  if (!weights.layers.length) return;
+  const gradients = await get("/api/runs/gradients", { run: code });
+  if (state.selected !== code) return;
+  replace(at("gradients-note"), layers.howMade(gradients));
+  replace(at("histograms"), layers.histograms(weights, gradients.layers));
 }
 
 async function toggle(code, on) {

@@ -11,7 +11,10 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from shared.training.checkpoints import load_checkpoint
+from groundup.studio.runs.mistakes import BATCH
+from shared.contract import load_stage
+from shared.data.datasets import load_dataset
+from shared.training.checkpoints import build_network, load_checkpoint, save_checkpoint
 from tests.studio_server import RunningStudio
 
 
@@ -67,6 +70,29 @@ def test_the_weights_are_counted(small: Path, studio_server: RunningStudio) -> N
         assert each["deviation"] == pytest.approx(weights.std(), rel=1e-4)
     (small / "last.safetensors").write_bytes(b"damaged")
     assert "last.safetensors" in studio_server.get(path)["file"]
+
+
+def test_the_gradients_are_those_of_a_batch_of_the_training_set(small: Path, studio_server: RunningStudio) -> None:
+    path = f"/api/runs/gradients?run={code(studio_server)}"
+    counted, checkpoint = studio_server.get(path), load_checkpoint(small / "last.safetensors")
+    assert (counted["file"], counted["count"]) == ("last.safetensors", BATCH)
+    train = load_dataset().train
+    chosen = np.linspace(0, len(train.x) - 1, BATCH).astype(int)
+    network = build_network(load_stage("stage1_pure_python"), checkpoint)  # another stage than the studio's
+    gradients = network.gradients(train.x[chosen].tolist(), train.y[chosen].tolist())
+    for layer, gradient in zip(counted["layers"], map(np.array, gradients[::2]), strict=True):
+        assert sum(layer["counts"]) == gradient.size
+        assert layer["end"] == pytest.approx(np.abs(gradient).max(), rel=1e-4)
+        assert layer["deviation"] == pytest.approx(gradient.std(), rel=1e-4)
+
+
+def test_the_gradients_of_a_run_whose_data_is_not_at_hand_are_a_sentence(studio_server: RunningStudio) -> None:
+    place, stage = studio_server.studio.folder / "runs" / "far" / "last.safetensors", load_stage("numpy")
+    about = {"notes": {"dataset": "mnist", "data_dir": "/etc"}}
+    save_checkpoint(place, stage, stage.network.Network([784, 10]), None, about)
+    counted = studio_server.get(f"/api/runs/gradients?run={code(studio_server, 'far')}")
+    assert counted["layers"] == []
+    assert "/etc, which lies outside the folders that this studio was given" in counted["file"]
 
 
 def test_a_run_gets_a_name_and_a_note(small: Path, studio_server: RunningStudio) -> None:
