@@ -66,7 +66,7 @@ function showMaps() {
   const { network: { classes, certain, shape: [, rows, columns] }, maps, ink } = state;
   const best = maps.scores.indexOf(Math.max(...maps.scores));
   place("class").value = maps.class;
-  replace(place("answer"), `It is ${classes[best]}${certain ? `, with a probability of ${percent(maps.shares[best])}` : ""}.`);
+  replace(place("answer"), `It is ${classes[best]}${certain ? `, with a probability of ${percent(maps.shares[best]).replace("> ", "more than ")}` : ""}.`);
   showBars(place("bars"), classes, maps.shares);
   const { values, shape } = maps.evidence;
   const picture = framed(inkTile(ink, null, rows, columns), rows, columns, { role: "img", "aria-label": `Grad-CAM over the drawing for ${classes[maps.class]}` });
@@ -178,6 +178,7 @@ async function begin() {
 }
 
 oncolours(() => {
+  place("digits").querySelectorAll("button").forEach((button, i) => replace(button, inkTile(digits[i], null)));
   if (!state.pixels || !state.found) return;
   showMaps();
   markRow(state.at);
