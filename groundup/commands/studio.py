@@ -22,7 +22,10 @@ def missing() -> list[str]:
 def studio(
     page: Annotated[
         str,
-        typer.Argument(help="playground, digits, runs, floors, kernel, course or benchmarks.", show_default="overview"),
+        typer.Argument(
+            help="playground, digits, convolution, race, runs, floors, kernel, course or benchmarks.",
+            show_default="overview",
+        ),
     ] = "",
     files: Annotated[
         list[Path] | None,
@@ -35,7 +38,8 @@ def studio(
     export: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.html", help="Write playground, digits or a walk of kernel as one file that needs no server."
+            metavar="FILE.html",
+            help="Write playground, digits, race or a walk of kernel as one file that needs no server.",
         ),
     ] = None,
     walk: Annotated[
@@ -55,6 +59,7 @@ def studio(
       groundup studio benchmarks runs/bench/results.json
       groundup studio digits --export digits.html
       groundup studio digits runs/stage2_numpy --export digits.html
+      groundup studio race runs/race --export race.html
     """
     from groundup.studio.frame import page_named  # here, as groundup/cli.py says
 
@@ -86,8 +91,10 @@ def _export(page: str, paths: list[Path], target: Path, walk: str | None) -> Non
         raise ValueError("studio: --export: name the page, such as groundup studio digits --export digits.html")
     if walk is not None and page != "kernel":
         raise ValueError(f"studio: --walk belongs to the page kernel, not to {page}")
-    if len(paths) > (page == "digits"):
-        raise ValueError(f"studio: --export: {paths[-1]} is too much; only digits takes one, the folder of a run")
+    if len(paths) > (page in ("digits", "race")):
+        raise ValueError(
+            f"studio: --export: {paths[-1]} is too much; only digits and race take one, the folder of a run"
+        )
     options: dict[str, Any] = {"run": paths[0]} if paths else {"walk": walk} if walk else {}
     write(page, target, options)
     typer.echo(f"{target}: {target.stat().st_size:,} bytes; open it in a browser")
