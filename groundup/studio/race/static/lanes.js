@@ -73,11 +73,12 @@ export function makeLane(lap, { number: stage, title }) {
   function tell(python) {
     const [speed, first] = [lane, python].map(({ seen, clock }) => seen / clock || 0);
     const known = (value, words) => (value === null ? "–" : words(value));
-    replace(times, lane.emulated ? "emulated on the CPU: not the time of a GPU" : stage > 1 && first ? html("b", {}, `${number(speed / first, 3)} × Python`) : "");
+    const than = lane.emulated ? " · emulated on the CPU: not the time of a GPU" : stage > 1 && first ? html("b", {}, ` · ${number(speed / first)} × Python`) : "";
+    replace(times, `lap ${number(laps(lane.seen) + 1, 9)}`, than);
     picture.setAttribute("aria-label", `${title}: ${laps(lane.seen)} laps`);
-    const more = html("span", { class: "more" }, `lap ${number(laps(lane.seen) + 1, 9)} · ${number(lane.seen, 9)} images, ${number(speed)} a second · `);
-    const words = `loss ${known(lane.loss, (value) => number(value))} · ${known(lane.accuracy, percent)} right`;
-    replace(facts, lane.why || (lane.ready ? [more, `clock ${lane.clock.toFixed(1)} s · ${words}`] : "is being prepared …"));
+    const more = html("span", { class: "more" }, `${number(lane.seen, 9)} images, ${number(speed)} a second · `);
+    const words = `clock ${lane.clock.toFixed(1)} s · loss ${known(lane.loss, (value) => number(value))} · ${known(lane.accuracy, percent)} right`;
+    replace(facts, lane.why || (lane.ready ? [more, words] : "is being prepared …"));
   }
 
   return { node, know, paint, tell, cell };

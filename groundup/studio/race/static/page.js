@@ -9,7 +9,7 @@ import { inkTile } from "/static/digits/tiles.js";
 import { makeLane } from "/static/race/lanes.js";
 import { replay } from "/static/race/replay.js";
 
-const FIRST = 3; // the digit that is read at first
+const FIRST = 0; // the digit that is read at first
 const CALM = 500, WORDS = 150; // milliseconds between two pictures for a reader who asked for less motion, and between two texts
 const HOW = "All four train on this machine, in turn and for the same seconds each: a clock runs only while its own stage computes, so equal clocks make a fair race. NumPy takes the test of 1,000 images, off the clock.";
 const ENDED = "The studio has ended this race, because it ends itself or because this tab was not reachable for a while. Load the page again to begin a new one.";
@@ -17,15 +17,14 @@ const ENDED = "The studio has ended this race, because it ends itself or because
 const place = (id) => document.getElementById(id);
 const carried = embedded();
 let source, lanes, state, wanted;
-let [told, painted, sending] = [0, 0, false];
+let [told, painted, reading] = [0, 0, false];
 
 /** The race in the studio; replay.js has the same without one. */
 async function onServer() {
   const { session, ...about } = await post("/api/race/open");
   const does = (name) => (body = {}) => post(`/api/race/${name}`, { session, ...body });
   listen(`/api/race/watch?session=${encodeURIComponent(session)}`, receive, () => fail(ENDED));
-  const draw = (pixels) => does("draw")({ pixels: pixels && [...pixels] });
-  return { ...about, how: HOW, run: does("run"), pause: does("pause"), begin: does("begin"), draw };
+  return { ...about, how: HOW, run: does("run"), pause: does("pause"), begin: does("begin"), draw: (pixels) => does("draw")({ pixels: pixels && [...pixels] }) };
 }
 
 /** Have all lanes read these pixels. While they do, only the newest drawing waits. */
@@ -33,25 +32,18 @@ async function read(pixels) {
   wanted = pixels;
   [...place("samples").children].forEach((button, i) => button.setAttribute("aria-pressed", String(source.samples[i] === pixels)));
   replace(place("read"), pixels && inkTile(pixels, "What all four read"));
-  if (sending) return;
-  for (sending = true; wanted !== undefined;) {
+  if (reading) return;
+  for (reading = true; wanted !== undefined;) {
     const [began, newest] = [performance.now(), wanted];
     wanted = undefined;
     await act(() => source.draw(newest));
     document.body.dataset.answered = String(Math.round(10 * (performance.now() - began)) / 10);
   }
-  sending = false;
+  reading = false;
 }
 
 /** Do something, and take the state that it answers with. */
-async function act(doing) {
-  try {
-    receive(await doing());
-    settle();
-  } catch (error) {
-    fail(error);
-  }
-}
+const act = (doing) => doing().then((next) => { receive(next); settle(); }).catch(fail);
 
 function receive(next) {
   if (next.error) return fail(next.error);
@@ -81,24 +73,24 @@ function showWords() {
   [place("run").disabled, place("begin").disabled] = [state.finished, !slowest?.seen];
   say("news", waits.length ? `${waits.join(", ")}: being prepared …` : state.finished ? `While ${slowest.title} ran one lap, ${laps}.` : "");
   const { seen, losses, apart } = state.agreed.at(-1) ?? {};
-  const different = [...new Set(losses?.map((loss) => loss.toFixed(12)))];
-  say("agreed", seen ? `After ${number(seen, 9)} images ${different.length ? `the loss of every lane was ${different.join(" or ")}, and ` : ""}no weight of two lanes differed by more than ${number(apart, 2)}.` : "");
+  const loss = losses ? `the loss of every lane was ${[...new Set(losses.map((each) => each.toFixed(12)))].join(" or ")}, and ` : "";
+  say("agreed", seen ? `After ${number(seen, 9)} images ${loss}no weight of two lanes differed by more than ${number(apart, 2)}.` : "");
 }
 
 async function begin() {
+  document.body.classList.toggle("carried", carried !== null);
   source = carried ? replay(carried, receive) : await onServer();
   lanes = source.state.lanes.map((lane) => makeLane(source.lap, lane));
   replace(place("lanes"), lanes.map(({ node }) => node));
   receive(source.state);
-  const pad = makePad(() => read(drawn()));
   const drawn = () => centred(pad.ink(), pad.size, [1, 28, 28])?.pixels ?? null;
+  const pad = makePad(() => read(drawn()));
   place("pad").append(pad.node);
-  pad.node.addEventListener("pointermove", ({ buttons }) => { if (buttons && !sending) read(drawn()); });
+  pad.node.addEventListener("pointermove", ({ buttons }) => { if (buttons && !reading) read(drawn()); });
   place("clear").onclick = pad.clear;
   const sample = (pixels, digit) => html("button", { type: "button", "aria-label": `Take a ${digit}`, onclick: () => { pad.clear(); read(pixels); } }, inkTile(pixels));
   replace(place("samples"), source.samples.map(sample));
   replace(place("how"), source.how);
-  document.body.classList.toggle("carried", carried !== null);
   place("run").onclick = () => act(state.running ? source.pause : source.run);
   place("begin").onclick = () => act(source.begin);
   frame();

@@ -28,7 +28,7 @@ export function replay({ lap, samples, record, networks }, receive) {
     });
     const finished = lanes.every(({ seen }) => seen >= lap);
     running &&= !finished;
-    return { running, finished, agreed: finished ? [{ seen: record.laps * lap, apart: record.apart }] : [], lanes };
+    return { running, finished, agreed: [{ seen: record.laps * lap, apart: record.apart }], lanes };
   };
   setInterval(() => {
     const now = performance.now() / 1000;
