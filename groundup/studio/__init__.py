@@ -17,7 +17,7 @@ playground/ a small network that learns while its reader watches
 digits/     a drawing, and how the network reads it on every stage
 convolution/
             a pixel of a map, with its window, its filter and its sum on every stage
-race/       four stages train at once, and all of them read a drawing; recorded.json: the race that an export replays
+race/       four stages train at once, and all of them read a drawing
 floors/     a room on four stages side by side, with recorded speeds
 kernel/     a kernel walked through, thread by thread
 course/     the learner's exercises, graded at every save

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
-from groundup.race import Settings
+from groundup.race import Settings, run_lap
 from groundup.studio.digits.pixels import as_input, drawing
 from shared.contract import STAGE_TITLES, STAGES, StageUnavailable, is_emulated, load_stage
 from shared.data.datasets import CLASSES, Dataset, load_dataset
@@ -51,27 +51,24 @@ class Lane:
         self.answered: list[float] | None = None
 
     def prepare(self) -> None:
-        """Load the stage and train on a whole batch and on one of the last one's size, as `groundup race` does, so that
-        no turn contains the compiling of kernels."""
+        """Load the stage and train another network on a whole batch and on one of the last one's size, so that no turn
+        contains the compiling of kernels."""
         try:
             self.stage = load_stage(self.name)
             few = self.data.train.first(SETTINGS.batch_size + len(self.data.train) % SETTINGS.batch_size)
-            self.begin(replace(self.data, train=few))
-            while self.seen < len(few):
-                self.turn()
+            run_lap(self.stage, replace(self.data, train=few, test=few.first(1)), replace(SETTINGS, epochs=1))
             self.begin()
             self.ready = True
         except (StageUnavailable, ValueError, OSError) as reason:  # also C that does not compile
             self.why = str(reason)
 
-    def begin(self, data: Dataset | None = None) -> None:
-        """Go to the start, with the weights that the race's seed gives. data: in place of the lane's own"""
-        train = (data or self.data).train
+    def begin(self) -> None:
+        """Go to the start, with the weights that the race's seed gives."""
         self.network = self.stage.network.Network(SETTINGS.layers(self.data), seed=SETTINGS.seed, dtype=SETTINGS.dtype)
         optimizer = self.stage.optimizers.SGD(SETTINGS.learning_rate, momentum=SETTINGS.momentum)
         training = TrainingSettings(SETTINGS.epochs, SETTINGS.batch_size, SETTINGS.seed)
-        self._runner = EpochRunner(self.stage, self.network, optimizer, train, training, checkpoint_every=EVERY)
-        self._position, self._lap, self._steps = Position(), len(train), self._endless_steps()
+        self._runner = EpochRunner(self.stage, self.network, optimizer, self.data.train, training, EVERY)
+        self._position, self._lap, self._steps = Position(), len(self.data.train), self._endless_steps()
         self._forget()
 
     def _endless_steps(self) -> Iterator[float]:

@@ -9,21 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from groundup.studio.answers import action
-from groundup.studio.events import Latest, stream
+from groundup.studio.events import stream
 from groundup.studio.playground.routes import Tab
 
 if TYPE_CHECKING:
     from groundup.studio.app import Studio
-
-
-class RaceTab(Tab):
-    """A race in the place of the playground's player: it rests and ends in the same way."""
-
-    def __init__(self) -> None:
-        from groundup.studio.race.racing import Race  # NumPy is imported when the page is opened
-
-        self.latest = Latest()
-        self.player: Any = Race(self.latest.put)
 
 
 def routes(studio: Studio) -> list[Route]:
@@ -33,9 +23,9 @@ def routes(studio: Studio) -> list[Route]:
         return studio.sessions.get("race", body.get("session")).player
 
     def open_(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        from groundup.studio.race.racing import samples
+        from groundup.studio.race.racing import Race, samples  # NumPy is imported when the page is opened
 
-        tab = RaceTab()
+        tab = Tab(Race)
         about = {"lap": len(tab.player.data.train), "samples": samples(tab.player.data), "state": tab.player.state()}
         return {"session": studio.sessions.open("race", tab), **about}
 
