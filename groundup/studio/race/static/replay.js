@@ -19,22 +19,23 @@ export function answer({ parameters }, pixels) {
 
 /** data: as embedded.py makes it; receive: called with each state, which has the form of the server's. */
 export function replay({ lap, samples, record, networks }, receive) {
+  const end = lap / Math.min(...record.lanes.map(({ speed }) => speed)); // the slowest lane's first lap
   let [clock, before, running, answers] = [0, 0, false, null];
   const state = () => {
     const lanes = record.lanes.map(({ speed, ...lane }) => {
-      const seen = Math.floor(speed * clock);
+      const seen = Math.floor(speed * clock + 1e-6);
       const at = networks.findLastIndex((each) => each.seen <= seen);
       return { ...lane, ready: true, why: "", seen, clock, loss: networks[at].loss, accuracy: networks[at].accuracy, answered: answers && answers(at) };
     });
-    const finished = lanes.every(({ seen }) => seen >= lap);
-    running &&= !finished;
-    return { running, finished, agreed: [{ seen: record.laps * lap, apart: record.apart }], lanes };
+    running &&= clock < end;
+    return { running, finished: clock >= end, agreed: [{ seen: record.laps * lap, apart: record.apart }], lanes };
   };
   setInterval(() => {
     const now = performance.now() / 1000;
-    clock += running ? Math.min(LONGEST, now - before) : 0;
+    const goes = running;
+    clock = Math.min(end, clock + (goes ? Math.min(LONGEST, now - before) : 0));
     before = now;
-    if (running) receive(state());
+    if (goes) receive(state());
   }, TICK);
   const changed = (change) => async (given) => { change(given); return state(); };
   return {
