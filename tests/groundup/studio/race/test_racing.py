@@ -77,7 +77,8 @@ def test_the_lane_with_the_smallest_clock_has_its_turn_until_the_slowest_has_its
     race: Race, states: list[dict[str, Any]]
 ) -> None:
     states.clear()
-    before = race.run(True)
+    before = race.state()
+    race.run(True)
     until(lambda: race.finished)
     until(lambda: states[-1]["finished"])
     assert len(states) > STEPS
