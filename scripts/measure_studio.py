@@ -91,6 +91,11 @@ def main() -> None:
                 )
                 measured[f"pictures_a_second_{name}"] = round(pictures, 1)
                 page.close()
+        with studio(folder, "race") as address:
+            rate, answered = race(chromium, address)
+            print(f"Pictures a second, race: {rate:.1f}", flush=True)
+            measured["pictures_a_second_race"] = round(rate, 1)
+            measured["race_digit_ms"] = reported("From a digit to the answers of all lanes, racing", "ms", answered)
         with studio(folder, "convolution") as address:
             measured["pixel_ms"] = reported("From a click on a pixel to its sum", "ms", pixels(chromium, address))
         with studio(folder, "digits") as address:
@@ -177,6 +182,35 @@ def digits(chromium: Any, address: str) -> list[float]:
         page.wait_for_timeout(800)
     page.close()
     return times[3:]
+
+
+def race(chromium: Any, address: str) -> tuple[float, list[float]]:
+    """Pictures a second that really changed, while all lanes train and somebody draws, and milliseconds from a digit
+    that is taken to the answers of all lanes."""
+    page = opened(chromium, address)
+    words = "document.getElementById('news').textContent"
+    page.wait_for_function(f"document.querySelectorAll('.winner').length === 4 && {words} === ''", timeout=PATIENCE)
+    page.click("#run")
+    page.wait_for_timeout(2000)
+    box, painted = page.locator("#pad canvas").bounding_box(), "Number(document.body.dataset.painted)"
+    began, before = time.perf_counter(), page.evaluate(painted)
+    while time.perf_counter() - began < RUNNING / 1000:
+        page.mouse.move(box["x"] + 40, box["y"] + 60)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 140, box["y"] + 120, steps=40)
+        page.mouse.up()
+    rate = (page.evaluate(painted) - before) / (time.perf_counter() - began)
+    times = []
+    for number in range(DRAWINGS):
+        page.wait_for_timeout(200)
+        page.click("#clear")
+        page.wait_for_timeout(200)
+        page.evaluate("delete document.body.dataset.answered")
+        page.click(f"#samples button:nth-child({number % 10 + 1})")
+        page.wait_for_function("document.body.dataset.answered !== undefined", timeout=PATIENCE)
+        times.append(float(page.evaluate("document.body.dataset.answered")))  # noted by the page itself
+    page.close()
+    return rate, times
 
 
 def pixels(chromium: Any, address: str) -> list[float]:

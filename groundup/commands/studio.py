@@ -23,7 +23,8 @@ def studio(
     page: Annotated[
         str,
         typer.Argument(
-            help="playground, digits, convolution, runs, floors, kernel, course or benchmarks.", show_default="overview"
+            help="playground, digits, convolution, race, runs, floors, kernel, course or benchmarks.",
+            show_default="overview",
         ),
     ] = "",
     files: Annotated[
@@ -55,6 +56,7 @@ def studio(
       groundup studio benchmarks runs/bench/results.json
       groundup studio digits --export digits.html
       groundup studio digits runs/stage2_numpy --export digits.html
+      groundup studio race runs/race --export race.html
     """
     from groundup.studio.frame import page_named  # here, as groundup/cli.py says
 
@@ -86,9 +88,9 @@ def _export(page: str, paths: list[Path], target: Path, walk: str | None) -> Non
         raise ValueError("studio: --export: name the page, such as groundup studio digits --export digits.html")
     if walk is not None and page != "kernel":
         raise ValueError(f"studio: --walk belongs to the page kernel, not to {page}")
-    if len(paths) > (page in ("digits", "convolution")):
+    if len(paths) > (page in ("digits", "convolution", "race")):
         raise ValueError(
-            f"studio: --export: {paths[-1]} is too much; only digits and convolution take one, the folder of a run"
+            f"studio: --export: {paths[-1]} is too much; digits, convolution and race take one, the folder of a run"
         )
     options: dict[str, Any] = {"run": paths[0]} if paths else {"walk": walk} if walk else {}
     write(page, target, options)

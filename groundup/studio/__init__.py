@@ -19,6 +19,7 @@ playground/ a small network that learns while its reader watches
 digits/     a drawing, and how the network reads it on every stage
 convolution/
             a pixel of a map, with its window, its filter and its sum on every stage
+race/       four stages train at once, and all of them read a drawing
 floors/     a function on four stages side by side, with recorded times, and run here
 kernel/     a kernel walked through, thread by thread
 course/     the learner's exercises, graded at every save

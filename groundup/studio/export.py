@@ -27,7 +27,7 @@ from groundup.studio.frame import HERE, Page, alone, page_named
 from shared.machine.atomic import write_atomically
 from shared.markup import Html, join, tag
 
-EXPORTED = ("playground", "digits", "convolution", "kernel")
+EXPORTED = ("playground", "digits", "convolution", "race", "kernel")
 """The pages that work without a server."""
 
 IMPORT = re.compile(r'(\bfrom\s*|\bimport\s*)"/static/([^"]+)"')

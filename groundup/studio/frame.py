@@ -32,6 +32,7 @@ PAGES = (
     Page("playground", "Playground", "Train a small network and watch what every neuron has learned."),
     Page("digits", "Digits", "Draw a digit and see how the network reads it, on every stage."),
     Page("convolution", "Convolution", "Click a pixel of a map and see the window, the filter and the sum behind it."),
+    Page("race", "Race", "Four stages train the same network at once, and all of them read your digit."),
     Page("runs", "Runs", "Follow a training, and compare it with earlier ones."),
     Page("floors", "Floors", "The same function on four stages, line by line, and run on the same numbers."),
     Page("kernel", "Kernel", "Walk through a CUDA kernel, thread by thread, forwards and backwards."),

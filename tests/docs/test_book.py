@@ -256,6 +256,14 @@ WORDS = (
 """What pages say before they explain it."""
 
 
+def test_the_front_page_has_the_race(book: Path, pages: dict[Path, Page]) -> None:
+    ((address, words),) = pages[book / "index.html"].frames
+    assert (address, words) == ("_static/studio/race.html", "The race of the four stages")
+    assert "C runs 451" in (book / "index.html").read_text(encoding="utf-8")
+    recorded = json.loads((ROOT / "groundup" / "studio" / "race" / "recorded.json").read_bytes())["lanes"]
+    assert int(recorded[2]["speed"] / recorded[0]["speed"]) == 451
+
+
 def test_a_word_of_the_glossary_is_linked_where_a_page_first_uses_it(book: Path, pages: dict[Path, Page]) -> None:
     glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.+)$", glossary, re.MULTILINE)

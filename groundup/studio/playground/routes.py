@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -20,14 +20,11 @@ PAGE = "playground"
 
 
 class Tab:
-    """A training and the mailbox with its newest picture."""
+    """A training and the mailbox with its newest picture. begin(publish): makes the training"""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        from groundup.studio.playground.player import Player
-        from groundup.studio.playground.settings import Settings
-
+    def __init__(self, begin: Callable[[Callable[[Any], None]], Any]) -> None:
         self.latest = Latest()
-        self.player: Player = Player(Settings.from_json(settings), self.latest.put)
+        self.player = begin(self.latest.put)
 
     async def pictures(self) -> AsyncIterator[Any]:
         """The newest picture, again and again; the training rests when nobody takes them."""
@@ -51,10 +48,15 @@ def routes(studio: Studio) -> list[Route]:
         return session
 
     def player(body: dict[str, Any]) -> Player:
-        return tab(body.get("session")).player
+        found: Player = tab(body.get("session")).player
+        return found
 
     def open_(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        opened = Tab(_settings(body))
+        from groundup.studio.playground.player import Player
+        from groundup.studio.playground.settings import Settings
+
+        settings = Settings.from_json(_settings(body))
+        opened = Tab(lambda publish: Player(settings, publish))
         return {"session": studio.sessions.open(PAGE, opened), **opened.player.scene()}
 
     def step(request: Request, body: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from shared.training.checkpoints import CheckpointError
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
 
 SCRIPTS = re.compile(r"<script(.*?)>(.*?)</script>", re.DOTALL)
-OFFLINE_PAGES = ["playground", "digits", "convolution"]
+OFFLINE_PAGES = ["playground", "digits", "convolution", "race"]
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +155,10 @@ def test_the_command_writes_the_file_and_says_how_large_it_is(tmp_path, capsys):
         (["--export", "x.html"], "studio: --export: name the page"),
         (["playground", "a", "--export", "x.html"], "studio: --export: a is too much"),
         (["digits", "a", "b", "--export", "x.html"], "studio: --export: b is too much"),
+        (
+            ["race", "a", "b", "--export", "x.html"],
+            "studio: --export: b is too much; digits, convolution and race take one",
+        ),
         (
             ["digits", "--walk", "tiles", "--export", "x.html"],
             "studio: --walk belongs to the page kernel, not to digits",
