@@ -150,7 +150,7 @@ def test_the_command_writes_the_file_and_says_how_large_it_is(tmp_path, capsys):
         (["nothing", "--export", "x.html"], "studio: there is no page 'nothing'; the pages are"),
         (
             ["runs", "--export", "x.html"],
-            "studio: --export: runs needs its server; the pages playground, digits, convolution, kernel",
+            "studio: --export: runs needs its server; the pages playground, digits, convolution, race, kernel",
         ),
         (["--export", "x.html"], "studio: --export: name the page"),
         (["playground", "a", "--export", "x.html"], "studio: --export: a is too much"),

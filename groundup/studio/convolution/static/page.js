@@ -178,7 +178,6 @@ async function begin() {
 }
 
 oncolours(() => {
-  place("digits").querySelectorAll("button").forEach((button, i) => replace(button, inkTile(digits[i], null)));
   if (!state.pixels || !state.found) return;
   showMaps();
   markRow(state.at);
