@@ -1,8 +1,8 @@
 """The pictures of the studio in the README and the book: `python scripts/studio_pictures.py [PAGE …]`.
 
-Starts a studio in an empty folder, trains two small runs there, does the main action of six pages in an installed
-Chromium, and writes docs/figures/studio-PAGE.png and studio-PAGE-dark.png, in both colour schemes. Needs the extra dev
-and a Chromium on the path.
+Starts a studio in an empty folder, trains two small runs and a race there, does the main action of each page in an
+installed Chromium, and writes docs/figures/studio-PAGE.png and studio-PAGE-dark.png, in both colour schemes. Needs the
+extra dev and a Chromium on the path.
 """
 
 from __future__ import annotations
@@ -100,6 +100,23 @@ def convolution(page: Any) -> None:
     page.locator("section:has(#row)").evaluate("node => node.scrollIntoView()")
 
 
+def race(page: Any) -> None:
+    """A race whose first lane has a third of its lap, and a 3 that all lanes read."""
+    lanes = "document.getElementById('lanes').innerText"
+    page.wait_for_function(f"{lanes}.includes('4 CUDA') && !{lanes}.includes('prepared')", timeout=PATIENCE)
+    page.get_by_label("Take a 3").click()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_function(f"/2,\\d{{3}} images/.test({lanes}.split('2 NumPy')[0])", timeout=3 * PATIENCE)
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(1000)
+
+
+def benchmarks(page: Any) -> None:
+    """The recorded race beside one's own, which `main` ran."""
+    page.wait_for_selector("#shown:not([hidden]) #bars dd", timeout=PATIENCE)
+    page.wait_for_timeout(1500)
+
+
 def runs(page: Any) -> None:
     """Two runs over each other."""
     page.wait_for_selector("#curves .main-svg", timeout=PATIENCE)
@@ -128,6 +145,7 @@ def kernel(page: Any) -> None:
 TRAININGS = (
     ["train", "stage3_c", "--epochs", "12", "--run-dir", "runs/sgd"],
     ["train", "stage2_numpy", "--epochs", "12", "--optimizer", "adam", "--run-dir", "runs/adam"],
+    ["race", "--out", "runs/race"],
 )
 """What is there before the pages are opened."""
 
@@ -135,9 +153,11 @@ PAGES: dict[str, tuple[int, Callable[[Any], None]]] = {
     "playground": (900, playground),
     "digits": (1300, digits),
     "convolution": (1420, convolution),
+    "race": (700, race),
     "runs": (1100, runs),
     "floors": (1650, floors),
     "kernel": (1150, kernel),
+    "benchmarks": (760, benchmarks),
 }
 """Page -> height of the picture in CSS pixels, and what is done first."""
 
