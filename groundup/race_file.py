@@ -15,7 +15,7 @@ from typing import Any
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import summarise
 from shared.bench.records import schema as bench_schema
-from shared.bench.records.document import Results, row_of
+from shared.bench.records.document import Results, check_clock, row_of
 from shared.bench.records.schema import environment_fault, fault, shown
 
 KIND = "groundup race"
@@ -42,6 +42,7 @@ def results_of(document: Mapping[str, Any], path: str) -> Results:
     for at, stage in enumerate(document["stages"]):
         if not stage["epochs"]:
             raise ValueError(f"{path}: stages[{at}].epochs: expected at least one epoch, got []")
+        check_clock([epoch["seconds"] for epoch in stage["epochs"]], f"{path}: stages[{at}].epochs")
     ladders = [row_of(row, f"{path}: ladders[{at}]") for at, row in enumerate(document["ladders"])]
     return Results(
         rows=[*ladders, *(_epoch(stage, document) for stage in document["stages"])],

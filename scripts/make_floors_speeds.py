@@ -40,7 +40,7 @@ KINDS = {"matmul": ("ladder", ""), "convolution": ("convolution", "forward"), "s
 
 class Time(NamedTuple):
     """One time. kind: "op", "ladder", "convolution" or "step", as in a results file; name: of the operation, or of the
-    rung; case: on how much, and in which numbers; seconds: the median."""
+    rung; case: on how much, and in which numbers; seconds: the median; threads: that computed."""
 
     stage: str
     kind: str
@@ -48,11 +48,13 @@ class Time(NamedTuple):
     part: str
     case: str
     seconds: float
+    threads: int = 1
 
     @property
     def label(self) -> str:
-        """'stage 1', or 'stage 1 index_loops' for a rung."""
-        return " ".join(filter(None, (short_title(self.stage, False), self.name if self.kind != "op" else "")))
+        """'stage 1', or 'stage 1 index_loops' for a rung; 'stage 2, 2 threads'."""
+        label = " ".join(filter(None, (short_title(self.stage, False), self.name if self.kind != "op" else "")))
+        return f"{label}, {self.threads} threads" if self.threads > 1 else label
 
 
 def collected(docs: Path = DOCS) -> dict[str, list[dict[str, Any]]]:
@@ -123,7 +125,7 @@ def _times(row: Any) -> Iterator[Time]:
     elif row.name.startswith(CASES.get(row.kind, "\n")):
         name, case = row.variant, row.name
     if case:
-        yield Time(row.stage, row.kind, name, row.part, f"{case}, {row.dtype}", row.measurement.median)
+        yield Time(row.stage, row.kind, name, row.part, f"{case}, {row.dtype}", row.measurement.median, row.threads)
 
 
 def _gpu(docs: Path) -> Iterator[tuple[dict[str, str], list[Time]]]:

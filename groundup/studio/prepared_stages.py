@@ -13,6 +13,9 @@ from typing import Any
 
 from shared.contract import STAGES, Stage, StageUnavailable, display_title, load_stage
 
+SENTENCES = (StageUnavailable, ValueError, OSError)
+"""Exceptions whose text is a sentence; a stage that is being changed may raise any other, too."""
+
 
 class PreparedStages:
     """warm: called once with each stage and each key, such as a dtype, that is asked for. Any thread may use it."""
@@ -39,15 +42,19 @@ class PreparedStages:
         return all((stage, key) in self._prepared for stage in STAGES)
 
     def answer(self, name: str, key: Hashable, call: Callable[[Stage], dict[str, Any]]) -> dict[str, Any]:
-        """What the call returns for a stage, and "title", "state": "warming", "ready" or "absent", "why" if absent."""
+        """What the call returns for a stage, and "title", "state": "warming", "ready" or "absent", "why" if absent.
+
+        A stage whose call raises is absent, so that the others answer nevertheless.
+        """
         stage = self._prepared.get((name, key))
         found = {"title": display_title(name), "state": "warming" if stage is None else "ready"}
         if isinstance(stage, str):
             return found | {"state": "absent", "why": stage}
-        if stage is not None:
+        try:
             with self._turns[name]:
-                found |= call(stage)
-        return found
+                return found | (call(stage) if stage else {})
+        except Exception as reason:
+            return found | {"state": "absent", "why": _why(reason)}
 
     def _work(self) -> None:
         try:
@@ -59,7 +66,7 @@ class PreparedStages:
                         return
                 name = next(stage for stage in STAGES if (stage, key) not in self._prepared)
                 self._prepared[name, key] = self._prepare(name, key)
-        except BaseException:
+        except BaseException:  # what ends a program, raised by a stage
             self._is_working = False
             raise
 
@@ -69,5 +76,9 @@ class PreparedStages:
                 stage = load_stage(name)
                 self._warm(stage, key)
             return stage
-        except (StageUnavailable, ValueError, OSError) as reason:  # also C that does not compile
-            return str(reason)
+        except Exception as reason:  # also C that does not compile
+            return _why(reason)
+
+
+def _why(reason: Exception) -> str:
+    return str(reason) if isinstance(reason, SENTENCES) else f"{type(reason).__name__}: {reason}"

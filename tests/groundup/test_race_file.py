@@ -58,3 +58,10 @@ def test_a_stage_without_an_epoch_is_refused() -> None:
     document["stages"][1]["epochs"] = []
     with pytest.raises(ValueError, match=r"race.json: stages\[1\].epochs: expected at least one epoch"):
         results_of(document, "race.json")
+
+
+def test_a_time_that_no_clock_tells_is_refused() -> None:
+    whole = race()
+    whole["stages"][0]["epochs"][0]["seconds"] = 1e-320
+    with pytest.raises(ValueError, match=r"stages\[0\].epochs: expected 1e-13 to 1e\+09 seconds, got 1e-320"):
+        results_of(whole, "race.json")

@@ -13,6 +13,9 @@ from shared.machine import regular, strict_json
 MOST_BYTES = 16 << 20
 """Of a report. One of a thousand calls is some hundred kilobytes."""
 
+MOST_LINES = 50_000
+"""Of a report. To read so many takes a second; without this limit the learner's code could make it take minutes."""
+
 _PLACE = {"file": str, "line": int, "source": str}
 
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -35,13 +38,14 @@ _FIELDS: dict[str, dict[str, Any]] = {
 def events_in(report: Path) -> list[dict[str, Any]]:
     """The events of a report, in order. A line that is none is left out; a report that is too long has none."""
     try:
-        lines = regular.read(report, MOST_BYTES).decode(errors="replace").splitlines()
+        text = regular.read(report, MOST_BYTES)
     except (OSError, ValueError):
         return []
+    lines = text.split(b"\n") if text.count(b"\n") <= MOST_LINES else []
     return [event for line in lines if (event := _event(line)) is not None]
 
 
-def _event(line: str) -> dict[str, Any] | None:
+def _event(line: bytes) -> dict[str, Any] | None:
     try:
         found = strict_json.loads(line)
     except ValueError:  # half a line, if the process has crashed while it wrote

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ class Desk:
 
     def _entries(self) -> dict[str, Entry]:
         """Code -> file. A file that is in two groups is in the first."""
-        yours = sorted(self._yours(), key=lambda entry: entry.path.stat().st_mtime, reverse=True)
+        yours = sorted(self._yours(), key=lambda entry: _changed(entry.path), reverse=True)
         found: dict[str, Entry] = {}
         for entry in (*self._given(), *yours, *self._recorded()):
             found.setdefault(entry.code, entry)
@@ -116,7 +117,7 @@ class Desk:
     def _nearest(self, mine: Side) -> Entry | None:
         found: list[tuple[float, Entry]] = []
         for entry in self._recorded():
-            with suppress(ValueError):  # a record in an older version of the format
+            with suppress(ValueError, OSError):  # a record in an older version of the format, or not for our eyes
                 found += [(common_work(mine.results, entry.read()), entry)] if entry.code != mine.code else []
         share, nearest = max(found, key=lambda each: each[0], default=(0.0, None))
         return nearest if share else None
@@ -146,5 +147,13 @@ def _is_ours(path: Path) -> bool:
     """Whether a file says at its beginning that it is of a kind that is read here."""
     with suppress(OSError), regular.opened(path) as file:  # it may be moved away just now, or not for our eyes
         head = file.read(HEAD)
-        return any(f'"kind": "{kind}"'.encode() in head for kind in READERS)
+        return any(re.search(rf'"kind"\s*:\s*"{kind}"'.encode(), head) for kind in READERS)
     return False
+
+
+def _changed(path: Path) -> float:
+    """When a file was written, in seconds since 1970; 0 if it is gone since it was listed."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

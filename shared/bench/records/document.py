@@ -24,6 +24,9 @@ from shared.machine import regular, strict_json
 SHORTEST, LONGEST = 1e-13, 1e9
 """Seconds of a call that a file may state: less than any clock tells, and thirty years."""
 
+DIMENSIONS = {"ladder": 3, "product": 3, "integer": 3, "bandwidth": 1, "convolution": 7}
+"""Kind of a row -> how many sizes its shape has, of the kinds in which a size has a meaning of its own."""
+
 ROUNDED = 1e-9
 """By how much, relatively, rounding may put one quantile before another."""
 
@@ -142,6 +145,12 @@ def object_of(text: bytes, path: str) -> dict[str, Any]:
 def row_of(saved: Mapping[str, Any], where: str) -> BenchRow:
     """A row that keeps to the schema, as a BenchRow. Raises ValueError, with `where`, for times that no clock has."""
     own = {each.name: saved[each.name] for each in fields(BenchRow)}
+    if len(own["shape"]) != (wanted := DIMENSIONS.get(own["kind"], len(own["shape"]))):
+        raise ValueError(f"{where}.shape: expected {wanted} sizes of a {own['kind']}, got {len(own['shape'])}")
+    quotients = {"ratio": own["ratio"], **{f"against.{who}": factor for who, factor in own["against"].items()}}
+    for name, quotient in quotients.items():
+        if quotient and not SHORTEST / LONGEST <= quotient <= LONGEST / SHORTEST:
+            raise ValueError(f"{where}.{name}: expected the quotient of two times, got {shown(quotient)}")
     measurement = _measurement(own["measurement"], f"{where}.measurement") if own["measurement"] else None
     return BenchRow(**(own | {"measurement": measurement, "shape": tuple(own["shape"])}))
 
@@ -150,14 +159,20 @@ def _measurement(saved: Mapping[str, Any], where: str) -> Measurement:
     """Times that a clock can have measured. The schema cannot compare two numbers with each other."""
     order = ("fastest", "lower", "median", "upper")
     for name in order:
-        if not SHORTEST <= saved[name] <= LONGEST:
-            raise ValueError(f"{where}.{name}: expected {SHORTEST:g} to {LONGEST:g} seconds, got {shown(saved[name])}")
+        check_clock([saved[name]], f"{where}.{name}")
     for one, other in pairwise(order):
         if saved[one] > saved[other] * (1 + ROUNDED):
             raise ValueError(
                 f"{where}: expected {one} to be at most {other}, got {shown(saved[one])} and {shown(saved[other])}"
             )
     return Measurement(**saved)
+
+
+def check_clock(times: Sequence[float], where: str) -> None:
+    """Raise ValueError, with `where`, for seconds that no clock tells."""
+    for seconds in times:
+        if not SHORTEST <= seconds <= LONGEST:
+            raise ValueError(f"{where}: expected {SHORTEST:g} to {LONGEST:g} seconds, got {shown(seconds)}")
 
 
 def _curve(saved: Mapping[str, Any], where: str) -> Curve:

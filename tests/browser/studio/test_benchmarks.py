@@ -94,3 +94,16 @@ def test_a_wrong_file_is_refused_in_a_sentence_and_names_stay_text(browser_page,
     page.wait_for_selector("#failed:not([hidden])")
     assert "runs/mine/results.json has version 2 of the format and this reads 3" in page.inner_text("#failed")
     page.locator("#sides li", has_text="Recorded").wait_for()
+
+
+def test_an_answer_that_comes_too_late_is_not_shown(browser_page):
+    page = browser_page("benchmarks")
+    page.wait_for_selector("#bars i")
+    slow = page.locator("#mine option", has_text="bench-2-threads").get_attribute("value")
+    page.route(f"**/shown?mine={slow}*", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.select_option("#mine", slow)
+    page.select_option("#mine", label="integers/results.json")
+    page.locator("#work-title", has_text="A product in eight bits").wait_for()
+    page.wait_for_timeout(2500)
+    assert "A product in eight bits" in page.inner_text("#work-title")
+    assert page.locator("#mine option:checked").inner_text() == "integers/results.json"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from groundup.studio.floors.columns import function
-from shared.contract import STAGES
+from shared.contract import STAGES, load_stage
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 
 EVERY_LOOK = [*LOOKS, (1000, "light"), (1000, "dark")]
@@ -136,3 +138,55 @@ def test_other_numbers_are_other_numbers(browser_page):
     until(page, "before => document.querySelector('#numbers pre').innerText !== before", before[0])
     assert numbers(page, 2) != before[1]
     assert page.inner_text("#numbers pre >> nth=0").startswith("x (2, 3)")
+
+
+def test_arrow_keys_scroll_a_table_that_is_wider_than_the_screen(browser_page):
+    page = opened(browser_page, "activations", "softmax", width=320)
+    page.click("#run")
+    page.wait_for_selector("#verdict:has-text('4 stages')", timeout=60_000)
+    page.focus("#numbers .scroll")
+    page.keyboard.press("ArrowRight")
+    until(page, "() => document.querySelector('#numbers .scroll').scrollLeft > 0")
+    shows(page, "softmax")
+
+
+@pytest.mark.parametrize("query", ["room=constructor", "room=losses&function=toString"])
+def test_an_address_of_what_there_is_not_shows_what_there_is(browser_page, query):
+    page = browser_page("floors", query=f"&{query}")
+    page.wait_for_selector("#name:has-text('.')")
+    assert page.is_hidden("#failed")
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, 0.5])
+def test_a_stage_that_gives_no_number_or_a_wrong_one_is_named(browser_page, monkeypatch, wrong):
+    stage = load_stage("stage1_pure_python")
+    right = stage.activations.relu
+    monkeypatch.setattr(stage.activations, "relu", lambda z: [[wrong, *right(z)[0][1:]], *right(z)[1:]])
+    page = opened(browser_page, "activations", "relu")
+    page.click("#run")
+    page.wait_for_selector("#verdict:has-text('A stage is wrong: stage 1: pure Python is')", timeout=60_000)
+    first = numbers(page, 1)[0]
+    assert first == ("0.5" if wrong == 0.5 else "no number")
+
+
+def test_a_stage_that_raises_says_so_and_the_others_are_compared(browser_page, monkeypatch):
+    def relu(z):
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(load_stage("stage1_pure_python").activations, "relu", relu)
+    page = opened(browser_page, "activations", "relu")
+    page.click("#run")
+    page.wait_for_selector("#verdict:has-text('3 stages give equal numbers')", timeout=60_000)
+    assert "IndexError: list index out of range" in page.inner_text("#numbers tr:last-child td >> nth=0")
+
+
+def test_a_run_that_is_asked_for_while_the_function_loads_stays(browser_page):
+    page = opened(browser_page, "activations", "relu")
+    page.route("**/api/floors/function?*", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.click("#next")
+    page.click("#run")
+    shows(page, "relu_backward")
+    page.wait_for_selector("#verdict:has-text('stages')", timeout=60_000)
+    assert "grad_output" in page.inner_text("#numbers")
+    page.wait_for_timeout(500)
+    assert page.is_visible("#ran")

@@ -69,9 +69,28 @@ def test_a_stage_that_cannot_be_used_says_why() -> None:
     assert answers[2]["why"] == "stage 3 needs a C compiler"
 
 
+def test_a_stage_that_is_wrong_says_so_and_the_others_answer() -> None:
+    def warm(stage: Any, key: str) -> None:
+        if stage.name == "stage1_pure_python":
+            raise IndexError("list index out of range")
+
+    def call(stage: Any) -> dict[str, Any]:
+        if stage.name == "stage2_numpy":
+            raise TypeError("relu() takes no arguments")
+        return {"value": 1}
+
+    stages = PreparedStages("test", warm)
+    stages.prepare("a")
+    ready(stages, "a")
+    answers = [stages.answer(stage, "a", call) for stage in STAGES]
+    assert [each["state"] for each in answers] == ["absent", "absent", "ready", "ready"]
+    assert answers[0]["why"] == "IndexError: list index out of range"
+    assert answers[1]["why"] == "TypeError: relu() takes no arguments"
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_after_a_mistake_of_ours_it_can_be_asked_again() -> None:
-    mistakes = [KeyError("ours")]
+def test_after_an_exit_it_can_be_asked_again() -> None:
+    mistakes = [SystemExit("ours")]
 
     def warm(stage: Any, key: str) -> None:
         if mistakes:

@@ -5,6 +5,7 @@ import { html, replace } from "/static/common/draw.js";
 
 const at = (id) => document.getElementById(id);
 let shown = null;
+let turn = 0; // the newest choice; an earlier answer comes too late
 
 /** Offer every file. Returns them. */
 async function list() {
@@ -24,11 +25,15 @@ async function list() {
 /** Show a file beside another one. other: its code, "nearest" or "". Returns what is wrong, or null. */
 async function load(mine, other) {
   let wrong = null;
+  const own = ++turn;
   try {
-    shown = await get("/api/benchmarks/shown", { mine, other });
+    const found = await get("/api/benchmarks/shown", { mine, other });
+    if (own !== turn) return null;
+    shown = found;
     settle();
     begin();
   } catch (error) {
+    if (own !== turn) return null;
     fail(wrong = error);
   }
   if (shown) [at("mine").value, at("other").value] = [shown.sides[0].code, shown.sides[1]?.code ?? ""];

@@ -14,7 +14,8 @@ export function showStages(place, { stages, allowed, function: called }) {
     return;
   }
   const values = stages.filter(({ state }) => state === "ready").map(({ value }) => value);
-  const apart = values.length ? Math.max(...values) - Math.min(...values) : 0;
+  const strange = values.filter((value) => value === null).length; // NaN and infinity arrive as null
+  const apart = strange && strange < values.length ? Infinity : Math.max(...values) - Math.min(...values);
   const words = values.length < 2 ? "The stages are being prepared." : apart <= allowed ?
     `${values.length} stages computed it from this window alone. They agree: at most ${number(apart, 2)} apart, where rounding explains ${number(allowed, 2)}.` :
     `The stages differ by ${number(apart, 2)}, where rounding explains ${number(allowed, 2)}.`;

@@ -8,25 +8,28 @@ const MOST = 9; // numbers of a result that are shown
 export function showRun(place, { inputs, stages }) {
   const ready = stages.filter(({ state }) => state === "ready");
   const results = ready.flatMap((each) => each.results);
-  const [worst] = results.sort((one, other) => other.apart / other.allowed - one.apart / one.allowed);
-  replace(place("verdict"), verdict(ready.length, worst), stages.some(({ state }) => state === "warming") ? " The others are being prepared …" : "");
+  const [worst] = results.sort((one, other) => one.agrees - other.agrees || other.apart / other.allowed - one.apart / one.allowed);
+  replace(place("verdict"), verdict(ready, worst), stages.some(({ state }) => state === "warming") ? " Others are being prepared …" : "");
   const cells = (cell) => stages.map((stage) => html("td", { class: "number" }, cell(stage)));
   replace(place("numbers"),
     html("div", { class: "row" }, inputs.map(({ name, shape, values }) => html("pre", {}, `${name}${at(shape, shape)}\n${inRows(values, shape)}`))),
     html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Results" }, html("table", {},
       html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "Result"), stages.map(({ title }) => html("th", { scope: "col", class: "number" }, title)))),
       html("tbody", {}, (ready[0]?.results ?? []).flatMap(({ name, shape, values }, r) => [
-        ...values.slice(0, MOST).map((_, i) => html("tr", {}, html("th", { scope: "row" }, name + at(index(i, shape), shape)), cells((stage) => number(stage.results?.[r].values[i], 8).replace("NaN", "")))),
+        ...values.slice(0, MOST).map((_, i) => html("tr", {}, html("th", { scope: "row" }, name + at(index(i, shape), shape)), cells((stage) => stage.results && value(stage.results[r].values[i])))),
         values.length > MOST ? html("tr", {}, html("td", { colspan: 5, class: "quiet" }, `and ${values.length - MOST} more, compared as well`)) : null,
       ]), html("tr", {}, html("th", { scope: "row" }, "Time of this call, here"), cells(took))))));
 }
 
-function verdict(count, worst) {
-  if (!worst) return "The stages are being prepared.";
-  if (!worst.apart) return `${count} stages give equal numbers, bit for bit.`;
-  const apart = `${number(worst.apart, 2)} from stage 2's numbers, where rounding explains ${number(worst.allowed, 2)}`;
-  return worst.apart <= worst.allowed ? `${count} stages agree: at most ${apart}.` : `A stage is wrong: ${apart}.`;
+/** worst: the result that is furthest from what rounding explains. NaN and infinity arrive as null. */
+function verdict(ready, worst) {
+  if (ready.length < 2) return "Two stages have to be ready before they can be compared.";
+  const apart = `${value(worst.apart, 2)} from stage 2's numbers, where rounding explains ${number(worst.allowed, 2)}`;
+  if (!worst.agrees) return `A stage is wrong: ${ready.find(({ results }) => results.includes(worst)).title} is ${apart}.`;
+  return worst.apart ? `${ready.length} stages agree: at most ${apart}.` : `${ready.length} stages give equal numbers, bit for bit.`;
 }
+
+const value = (each, digits = 8) => (each === null ? "no number" : number(each, digits));
 
 function took({ state, why, seconds, emulated }) {
   if (state !== "ready") return state === "warming" ? "is being prepared …" : why;

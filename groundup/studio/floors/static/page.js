@@ -20,6 +20,7 @@ const options = (names, chosen) => names.map((name) => html("option", { value: n
 const choose = guarded(async (room, name, rungs = "") => {
   const mine = ++turn;
   state.at = { room, name, rungs };
+  place("ran").hidden = true; // of another function, or of a call that is under way
   place("room").value = room;
   replace(place("function"), options(state.all.filter((each) => each.room === room).map((each) => each.name), name));
   const shown = await get("/api/floors/function", { ...state.at, prepare: 1 });
@@ -28,9 +29,8 @@ const choose = guarded(async (room, name, rungs = "") => {
   history.replaceState(null, "", `?${new URLSearchParams({ room, function: name, ...(rungs && { rungs }) })}`);
   replace(place("name"), `${name}.`);
   replace(place("sentence"), shown.sentence);
-  place("ran").hidden = true;
   showColumns(place("columns"), shown, state.titles, (k, rung) => {
-    choose(room, name, shown.stages.map((each, i) => (i === k ? rung : each.rung)).join(",")).then(() => place(`column-${k}`).querySelector("select").focus());
+    choose(room, name, shown.stages.map((each, i) => (i === k ? rung : each.rung)).join(",")).then(() => place(`column-${k}`).querySelector("select")?.focus());
   });
   fit();
   showSpeeds(place("speeds"), shown.speeds);
@@ -73,7 +73,7 @@ async function begin() {
   keys(document, { ArrowLeft: () => step(-1), ArrowRight: () => step(1) });
   wide.addEventListener("change", fit);
   const asked = new URLSearchParams(location.search);
-  const room = asked.get("room") in rooms ? asked.get("room") : "activations";
+  const room = Object.hasOwn(rooms, asked.get("room")) ? asked.get("room") : "activations";
   const named = rooms[room].find((name) => name === asked.get("function"));
   choose(room, named ?? (room === "activations" ? "softmax" : rooms[room][0]), asked.get("rungs") ?? "");
 }

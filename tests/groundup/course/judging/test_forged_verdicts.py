@@ -15,7 +15,7 @@ import pytest
 
 from groundup.course import grading
 from groundup.course.judging import examination, examiner, judge, questions
-from groundup.course.judging.reports import events_in
+from groundup.course.judging.reports import MOST_BYTES, events_in
 from groundup.course.learner.functions import replaced
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
@@ -326,3 +326,12 @@ def _runs(pid: int) -> bool:
         return False
     state = Path(f"/proc/{pid}/stat")
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("line", ["\n", "[\n", '{"event": "passed", "name": "x", "comparisons": 3}\n'])
+def test_a_report_of_millions_of_lines_has_no_events_and_is_read_at_once(line: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    report.write_text(line * (MOST_BYTES // len(line)))
+    began = time.monotonic()
+    assert events_in(report) == []
+    assert time.monotonic() - began < 5

@@ -44,6 +44,23 @@ def test_own_files_come_first_the_newest_before_the_older(tmp_path: Path) -> Non
     assert {group for _, group in found[3:]} == {"recorded"}
 
 
+def test_a_file_that_another_program_wrote_again_is_offered(tmp_path: Path) -> None:
+    path = copied(RACE, tmp_path / "runs" / "a" / "results.json")
+    path.write_text(json.dumps(json.loads(path.read_bytes()), separators=(",", ":")))
+    assert offered(Desk(tmp_path, (), tmp_path / "no docs")) == {"runs/a/results.json": "yours"}
+
+
+def test_a_file_that_is_removed_while_the_list_is_made_takes_no_other_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(RACE, tmp_path / "runs" / "a" / "results.json")
+    gone = copied(RACE, tmp_path / "runs" / "b" / "results.json")
+    found = list(Desk(tmp_path)._yours())
+    gone.unlink()
+    monkeypatch.setattr(Desk, "_yours", lambda self: iter(found))
+    assert "runs/a/results.json" in offered(Desk(tmp_path))
+
+
 def test_a_folder_of_the_command_line_gives_its_results_file_once(tmp_path: Path) -> None:
     path = copied(BENCH, tmp_path / "runs" / "a" / "results.json")
     assert offered(Desk(tmp_path, [path.parent], tmp_path / "no docs")) == {str(path): "given"}

@@ -62,8 +62,8 @@ def test_the_rows_have_every_line_once_and_in_order(room: str, name: str) -> Non
 
 @pytest.mark.parametrize(("room", "name"), NAMES)
 def test_stage_3_has_its_c_and_stage_4_its_kernels(room: str, name: str) -> None:
-    if room in ("arrays", "network"):
-        return  # nothing is computed there, or layers are put together, which is Python on all stages
+    if room == "arrays" or name in ("Network.predict", "train_step ladder"):
+        return  # nothing is computed there, or rungs that put layers together in Python stand beside others
     choices = [function(room, name, rungs)["stages"] for rungs in every_choice(name)]
     for stages in choices:
         assert "C" in {part["language"] for part in stages[2]["parts"]}, stages[2]["rung"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from shared.bench.measuring.rows import KINDS, LIBRARIES, BenchRow, Curve
 from shared.bench.measuring.timing import Measurement
-from shared.bench.records.document import SCHEMA, Results, as_document, load
+from shared.bench.records.document import DIMENSIONS, SCHEMA, Results, as_document, load
 from shared.bench.records.schema import fault, schema
 from shared.contract import STAGES
 from shared.machine.environment import environment
@@ -142,6 +142,12 @@ def test_every_field_is_described_and_the_page_says_the_same() -> None:
         ("rows.0.speed", 3, ": rows[0].speed: is no field of this format"),
         ("rows.0.against", {"pytorch": "x"}, ': rows[0].against.pytorch: expected a number, got "x"'),
         ("rows.0.against", {"pytorch": None}, ": rows[0].against.pytorch: expected a number, got null"),
+        (
+            "rows.0.against",
+            {"pytorch": 1e-320},
+            ": rows[0].against.pytorch: expected the quotient of two times, got 1e-3",
+        ),
+        ("rows.0.ratio", 1e300, ": rows[0].ratio: expected the quotient of two times, got 1e+300"),
         ("curves.0.loss.2", "low", ': curves[0].loss[2]: expected a number or one of nan, inf, -inf, got "low"'),
         ("curves.0.loss", [0.1], ": curves[0].loss: expected a value for each of 8 epochs, got 1"),
         ("environment.cpu", ..., ": environment.cpu: is missing"),
@@ -165,6 +171,14 @@ def test_every_field_is_described_and_the_page_says_the_same() -> None:
 )
 def test_a_wrong_entry_is_named_with_what_was_expected(path: str, value: Any, expected: str, tmp_path: Path) -> None:
     assert refusal(tmp_path, changed(path, value)).startswith(expected)
+
+
+@pytest.mark.parametrize(("kind", "sizes"), DIMENSIONS.items())
+def test_a_row_without_its_sizes_is_refused(kind: str, sizes: int, tmp_path: Path) -> None:
+    whole = json.loads(changed("rows.0.kind", kind))
+    whole["rows"][0]["shape"] = [64] * (sizes - 1)
+    expected = f": rows[0].shape: expected {sizes} sizes of a {kind}, got {sizes - 1}"
+    assert refusal(tmp_path, json.dumps(whole)) == expected
 
 
 def test_an_unknown_kind_of_row_is_refused(tmp_path: Path) -> None:
