@@ -28,6 +28,7 @@ const choose = guarded(async (room, name, rungs = "") => {
   history.replaceState(null, "", `?${new URLSearchParams({ room, function: name, ...(rungs && { rungs }) })}`);
   replace(place("name"), `${name}.`);
   replace(place("sentence"), shown.sentence);
+  if (place("ran").contains(document.activeElement)) place("run").focus({ preventScroll: true });
   place("ran").hidden = true;
   showColumns(place("columns"), shown, state.titles, (k, rung) => {
     choose(room, name, shown.stages.map((each, i) => (i === k ? rung : each.rung)).join(",")).then(() => place(`column-${k}`).querySelector("select").focus());
