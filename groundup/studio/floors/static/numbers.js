@@ -9,7 +9,7 @@ export function showRun(place, { inputs, stages }) {
   const ready = stages.filter(({ state }) => state === "ready");
   const results = ready.flatMap((each) => each.results);
   const [worst] = results.sort((one, other) => other.apart / other.allowed - one.apart / one.allowed);
-  replace(place("verdict"), verdict(ready.length, worst), stages.some(({ state }) => state === "warming") ? " The others are being prepared …" : "");
+  replace(place("verdict"), verdict(ready.length, worst), worst && stages.some(({ state }) => state === "warming") ? " The others are being prepared …" : "");
   const cells = (cell) => stages.map((stage) => html("td", { class: "number" }, cell(stage)));
   replace(place("numbers"),
     html("div", { class: "row" }, inputs.map(({ name, shape, values }) => html("pre", {}, `${name}${at(shape, shape)}\n${inRows(values, shape)}`))),
@@ -22,7 +22,7 @@ export function showRun(place, { inputs, stages }) {
 }
 
 function verdict(count, worst) {
-  if (!worst) return "The stages are being prepared.";
+  if (!worst) return "The stages are being prepared …";
   if (!worst.apart) return `${count} stages give equal numbers, bit for bit.`;
   const apart = `${number(worst.apart, 2)} from stage 2's numbers, where rounding explains ${number(worst.allowed, 2)}`;
   return worst.apart <= worst.allowed ? `${count} stages agree: at most ${apart}.` : `A stage is wrong: ${apart}.`;
