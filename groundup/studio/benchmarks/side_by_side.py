@@ -138,4 +138,4 @@ def _row(each: comparing.Difference) -> list[str]:
     noise = comparing.noise_of(change)
     cells += [comparing.number_text(each, value, " times") for value in (change.new, change.old)]
     cells += [f"{as_fast(1 / change.factor)}{noise and f' ± {noise}'}"]
-    return [*cells, f"times {each.reference}" if each.basis == "ratio" else ""]
+    return [*cells, f"its time over that of {each.reference}: less is faster" if each.basis == "ratio" else ""]

@@ -45,6 +45,8 @@ def test_another_work_is_chosen_by_keyboard_and_the_table_is_the_comparison(brow
     own(tmp_path, FULL.read_bytes())
     page = browser_page("benchmarks")
     page.wait_for_selector("#bars i")
+    off = page.locator("#other option").evaluate_all("all => all.filter(each => each.disabled).map(each => each.text)")
+    assert off == ["runs/mine/results.json"]  # a file is not offered beside itself
     page.select_option("#other", label="bench-quick/results.json")
     page.locator("#sides li", has_text="1 thread").last.wait_for()
     differences = compare(load(QUICK), load(FULL))

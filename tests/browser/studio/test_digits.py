@@ -75,6 +75,14 @@ def test_a_drawn_digit_is_answered_on_every_floor_with_the_librarys_numbers(brow
     assert f"The score of 3 is {scores.max():.4g}" in page.inner_text("#winner")
 
 
+@pytest.mark.parametrize("width", [1000, 1280])
+def test_the_table_of_the_stages_shows_all_its_columns(browser_page, width):
+    page = opened(browser_page, width=width)
+    draw(page, THREE)
+    answered(page)
+    assert page.locator(".floors .scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_by_keyboard_alone_a_one_is_drawn_told_and_taken_back(browser_page, studio_server):
     page = opened(browser_page)
     pad = page.locator("#pad canvas")

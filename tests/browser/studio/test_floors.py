@@ -138,6 +138,10 @@ def test_other_numbers_are_other_numbers(browser_page):
     until(page, "before => document.querySelector('#numbers pre').innerText !== before", before[0])
     assert numbers(page, 2) != before[1]
     assert page.inner_text("#numbers pre >> nth=0").startswith("x (2, 3)")
+    page.focus("#other")
+    page.keyboard.press("ArrowRight")
+    shows(page, "Dense.backward")
+    assert page.evaluate("document.activeElement.id") == "run"  # the button that had the focus is hidden again
 
 
 def test_arrow_keys_scroll_a_table_that_is_wider_than_the_screen(browser_page):

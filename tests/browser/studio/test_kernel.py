@@ -80,6 +80,7 @@ def test_a_barrier_is_taken_away_and_put_back_with_the_keyboard(opened: Any, wid
     page.locator("#source button").first.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("#race:not([hidden])", timeout=WAIT)
+    assert page.evaluate("document.activeElement.textContent") == "The wrong read"
     text = page.inner_text("#race")
     assert "runs ahead of the others" in text
     end = re.search(rf"In the end c\[(\d+), (\d+)\] is (-?{NUMBER}); with the barrier it is (-?{NUMBER})", text)
@@ -92,11 +93,13 @@ def test_a_barrier_is_taken_away_and_put_back_with_the_keyboard(opened: Any, wid
     page.locator("#race button", has_text="came too late").focus()
     page.keyboard.press("Enter")
     assert "in this step" in page.inner_text("#shared")  # another warp writes
+    assert "came too late" in page.evaluate("document.activeElement.textContent")
     assert not scrolls_sideways(page)
     assert contrast_failures(page) == []
     page.locator("#race button", has_text="Put the barrier back").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("#race", state="hidden")
+    assert page.evaluate("document.activeElement.textContent") == "Take this barrier away"
     page.locator("#title").click()
     page.keyboard.press("End")
     assert number_after(page.inner_text("#now"), "c[0, 0]") == pytest.approx(product()[0, 0], rel=1e-5)

@@ -81,6 +81,16 @@ def test_steps_by_keyboard_alone_show_the_librarys_numbers(browser_page: Opened,
     assert contrast_failures(page) == []
 
 
+def test_on_a_low_window_the_settings_leave_room_for_the_network(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    assert page.evaluate("document.getElementById('settings-box').open")
+    page.set_viewport_size({"width": 1000, "height": 700})
+    page.reload()
+    ready(page)
+    assert not page.evaluate("document.getElementById('settings-box').open")
+    assert page.locator("#surface").bounding_box()["y"] < 450
+
+
 def test_it_runs_and_pauses_by_keyboard_alone(browser_page: Opened) -> None:
     page = ready(browser_page("playground"))
     tab_to(page, "run")

@@ -37,6 +37,7 @@ async function load(mine, other) {
     fail(wrong = error);
   }
   if (shown) [at("mine").value, at("other").value] = [shown.sides[0].code, shown.sides[1]?.code ?? ""];
+  for (const each of at("other").options) each.disabled = each.value === at("mine").value;
   return wrong;
 }
 

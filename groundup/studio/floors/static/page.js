@@ -20,6 +20,7 @@ const options = (names, chosen) => names.map((name) => html("option", { value: n
 const choose = guarded(async (room, name, rungs = "") => {
   const mine = ++turn;
   state.at = { room, name, rungs };
+  if (place("ran").contains(document.activeElement)) place("run").focus({ preventScroll: true });
   place("ran").hidden = true; // of another function, or of a call that is under way
   place("room").value = room;
   replace(place("function"), options(state.all.filter((each) => each.room === room).map((each) => each.name), name));

@@ -215,9 +215,11 @@ async function toggleBarrier(number) {
     settle();
     right ??= walk;
     showRace({ ...answer.race, barriers: [number] });
+    regain($("race").querySelector("button"));
     $("race").scrollIntoView({ block: "center" });
   } catch (error) {
     source.sign(number, null);
+    regain(source.button(number));
     fail(error);
   }
 }
@@ -235,21 +237,30 @@ function showRace(found) {
   say(race.text);
 }
 
+/** Give the focus to a button, where the one that had it is gone or hidden. */
+function regain(button) {
+  if (document.activeElement === document.body || document.activeElement.closest("[hidden]")) button?.focus({ preventScroll: true });
+}
+
 function backToRight() {
+  const [number] = race.barriers;
   race = null;
   const back = right ?? walk;
   right = null;
   thread = back.first;
   take(back);
   draw();
+  regain(source.button(number));
   say("The barrier is back.");
 }
 
 function drawRace() {
   $("race").hidden = race === null;
   if (race === null) return;
+  const held = [...$("race").querySelectorAll("button")].indexOf(document.activeElement);
   $("race").classList.toggle("none", !race.found);
   replace($("race"), racePanel(race, walk, (at, who) => { if (who !== null) thread = who; step = at; draw(); }, backToRight));
+  $("race").querySelectorAll("button")[held]?.focus({ preventScroll: true });
 }
 
 // ---- drawing

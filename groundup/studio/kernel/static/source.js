@@ -34,10 +34,15 @@ export class Source {
     return row;
   }
 
+  /** The button at a barrier, where it has one. */
+  button(number) {
+    const [source, line] = this.data.barriers[number];
+    return this.lines.get(`${source}:${line}`)?.querySelector("button");
+  }
+
   /** Write a sign in place of a barrier's button, or take it away again: there the reader looks who has pressed it. */
   sign(number, text) {
-    const [source, line] = this.data.barriers[number];
-    const button = this.lines.get(`${source}:${line}`)?.querySelector("button");
+    const button = this.button(number);
     if (!button) return;
     button.disabled = text !== null;
     button.textContent = text ?? "Take this barrier away";

@@ -59,7 +59,7 @@ async function begin() {
     wanted.data = DEFAULTS.data;
   }
   if (carried) part("kept").textContent = "This page computes in your browser what the NumPy stage computes. Rate, batch, dropout and mistakes in a step change in the middle of a training; any other change starts again.";
-  part("settings-box").open = matchMedia("(min-width: 62rem)").matches;
+  part("settings-box").open = matchMedia("(min-width: 62rem) and (min-height: 56rem)").matches; // open they leave the network no room in less
   trainer = await attempt(() => open(wanted, receive)) ?? await attempt(() => open(DEFAULTS, receive));
   if (!trainer) return;
   showScene(trainer.scene);

@@ -31,7 +31,7 @@ async function onServer() {
 async function read(pixels) {
   wanted = pixels;
   [...place("samples").children].forEach((button, i) => button.setAttribute("aria-pressed", String(source.samples[i] === pixels)));
-  replace(place("read"), pixels && inkTile(pixels, "What all four read"));
+  replace(place("read"), pixels && ["They read", inkTile(pixels, "What all four read")]);
   if (reading) return;
   for (reading = true; wanted !== undefined;) {
     const [began, newest] = [performance.now(), wanted];

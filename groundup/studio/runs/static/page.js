@@ -162,7 +162,7 @@ function list() {
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   const one = state.runs.length === 1 ? "1 run" : `${state.runs.length} runs`;
   replace(at("list-note"), left.length < state.runs.length ? `${left.length} of ${one}.` : `${one}.`,
-    " The name shows what is inside a run; the box draws it over the others.");
+    " The box draws a run over the others; its name shows, below the charts, what is inside.");
 }
 
 /** What is known about the run that is looked into. */

@@ -21,7 +21,7 @@ def test_two_files_are_compared_by_the_librarys_own_comparison(studio_server: An
     expected = as_document(*(load(RECORDS / name / "results.json") for name in ("bench-quick", "bench-2-threads")))
     differences = expected["differences"]
     assert [row[0] for row in found["rows"]] == [each["verdict"] for each in differences]
-    assert found["rows"][0][-1] == f"times {differences[0]['reference']}"
+    assert found["rows"][0][-1] == f"its time over that of {differences[0]['reference']}: less is faster"
     assert found["summary"].startswith(f"Of {len(differences)} results of both, the recorded run is slower in ")
     assert "without a verdict in 1 and within the noise in 79; " in found["summary"]
     only = len(expected["only_new"]), len(expected["only_old"])
