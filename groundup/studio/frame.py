@@ -67,7 +67,11 @@ def index() -> str:
     ]
     body = join(
         tag("h1", "The studio of groundup"),
-        tag("p", "Everything here runs on this machine, with the library's own code."),
+        tag(
+            "p",
+            "One neural network, built four times: in pure Python, NumPy, C and CUDA. These are its four stages. ",
+            "Everything here runs on this machine, with the library's own code.",
+        ),
         tag("ul", *cards, class_="cards"),
     )
     return framed("Studio", _sheet("/static/common/studio.css"), body, None)

@@ -29,7 +29,7 @@ UNTRAINED = {f"/{name}": name for name in NAMED if name != "lenet5"}
 
 def listed(runs: Path) -> list[dict[str, str]]:
     """{"name", "title"} of the networks: those that ship, the runs, the newest first, and the untrained ones."""
-    found = {SHIPPED: f"{TITLES['lenet5']}, which ships", SMALL: "A small residual CNN, which ships"}
+    found = {SHIPPED: f"{TITLES['lenet5']}, from groundup", SMALL: "A small residual CNN, from groundup"}
     for each in digits.listed(runs)[1:]:
         with suppress(CheckpointError, OSError):  # a run that was removed a moment ago
             architecture = readable_architecture(read_about(digits.checkpoint_of(runs / each["name"])))

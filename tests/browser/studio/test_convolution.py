@@ -8,7 +8,7 @@ import pytest
 from groundup.studio.convolution import networks
 from groundup.studio.convolution.passes import LayeredPasses
 from groundup.studio.convolution.pixel import pixel
-from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 from tests.browser.studio.test_digits import THREE, draw
 from tests.groundup.studio.convolution.made_networks import EVERY_KIND, a_run, made
 
@@ -172,3 +172,10 @@ def test_the_untrained_residual_network_has_all_its_layers(browser_page):
     assert "It depends on" in page.inner_text("#working")
     assert not scrolls_sideways(page)
     assert contrast_failures(page) == []
+
+
+def test_the_first_sentence_leads_to_the_maps(browser_page):
+    page = browser_page("convolution")
+    page.wait_for_selector("body[data-clicked]", timeout=60_000)
+    page.click("text=a map below")
+    until(page, "() => Math.abs(document.getElementById('row-title').getBoundingClientRect().top) < 40")

@@ -25,6 +25,7 @@ def learner(tmp_path: Path) -> Workspace:
 def test_a_save_is_graded_and_the_difference_drawn(browser_page, learner, width, look):
     page = browser_page("course", width=width, look=look)
     page.locator("#verdict", has_text="Not written yet").wait_for()
+    assert "Put your own lines in place of the error" in page.inner_text("#verdict")
     write(
         learner,
         FIRST,

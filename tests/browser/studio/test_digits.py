@@ -168,7 +168,7 @@ def test_a_run_that_ends_while_the_page_is_open_can_be_chosen(browser_page, stud
     page.locator("#network").focus()
     page.wait_for_selector("#network option:nth-child(2)", state="attached")
     assert page.locator("#network option").all_inner_texts() == [
-        "784-128-10 relu, which ships",
+        "784-128-10 relu, from groundup",
         "default: 784-4-10 relu",
     ]
     assert page.input_value("#network") == "/shipped"

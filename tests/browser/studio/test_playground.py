@@ -235,8 +235,12 @@ def test_a_neuron_is_shown_large_when_it_has_the_focus(browser_page: Opened) -> 
     assert re.fullmatch(
         r"Hidden layer 1, neuron 1: relu\(.*x₁.*x₂ \+ 0\): bias 0.*", page.inner_text("#output-caption")
     )
+    assert page.inner_text("#output-title") == "Hidden layer 1, neuron 1"
+    assert not page.is_visible("#classes")
     page.locator("#step").focus()
     assert page.inner_text("#output-caption").startswith("The colour is the class")
+    assert page.inner_text("#output-title") == "Its answer"
+    assert page.is_visible("#classes")
 
 
 def test_the_formula_of_a_neuron_has_the_librarys_weights(browser_page: Opened) -> None:

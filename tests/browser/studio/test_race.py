@@ -39,7 +39,7 @@ ASKED = """async ([at, images]) => {
 def opened(browser_page, **how):
     """The page with all lanes ready and the first digit read by all of them."""
     page = browser_page("race", **how)
-    page.wait_for_selector(".lane:nth-child(4) p:has-text('It is')", timeout=120_000)
+    page.wait_for_selector(".lane:nth-child(4) p:has-text('A guess')", timeout=120_000)
     page.wait_for_selector("#news:has-text('being prepared')", state="detached", timeout=60_000)
     return page
 
@@ -85,6 +85,7 @@ def test_the_lanes_agree_at_a_mark_and_the_race_is_paused_and_put_back_by_keyboa
     page.keyboard.press("Enter")
     page.wait_for_selector("#run:has-text('Start')")
     assert "0 images" in page.inner_text(".lane:nth-child(3)")
+    assert "A guess" in page.inner_text(".lane:nth-child(3)")
     assert page.inner_text("#agreed") == ""
     for _ in range(2):
         page.keyboard.press("Tab")

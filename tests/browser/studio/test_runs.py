@@ -27,6 +27,10 @@ from shared.training.step_records import read_line
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 
 NAME = "<img src=x onerror=alert(1)>"
+IN_SIGHT = """() => {
+  const { top, bottom } = document.activeElement.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +92,8 @@ def test_runs_are_compared_and_looked_into_with_the_keyboard(
         if page.evaluate("document.activeElement.id") == f"select-{code}":
             break
     page.keyboard.press("Enter")
-    page.locator("#run-title", has_text="first").wait_for()
+    page.locator("#run-title:focus", has_text="first").wait_for()
+    assert page.evaluate(IN_SIGHT)
     ready(page)
 
     records = read_metrics(studio_folder / "first" / "metrics.jsonl")

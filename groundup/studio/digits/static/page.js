@@ -221,7 +221,7 @@ async function watchFloors(name) {
 async function listNetworks() {
   const known = await source.networks();
   const select = place("network");
-  const words = known.map(({ name, title }) => [name, name === SHIPPED ? `${title}, which ships` : `${name}: ${title}`]);
+  const words = known.map(({ name, title }) => [name, name === SHIPPED ? `${title}, from groundup` : `${name}: ${title}`]);
   if (String(words) === String([...select.options].map((each) => [each.value, each.textContent]))) return known;
   const before = select.value;
   replace(select, words.map(([value, text]) => html("option", { value }, text)));

@@ -76,7 +76,7 @@ export function view(onsize) {
     part("seconds").textContent = next.step ? `${number(next.seconds * 1000, 2)} ms` : "–";
     ["train", "test"].forEach((name, i) => {
       part(`${name}-loss`).textContent = number(next.loss[i], 3);
-      part(`${name}-right`).textContent = `${number(100 * next.accuracy[i], 3)}%`;
+      part(`${name}-right`).textContent = `${number(100 * next.accuracy[i], 3)} %`;
     });
     diagram.draw(next, looked);
     drawAnswer();
@@ -105,6 +105,8 @@ export function view(onsize) {
     } else {
       answer.draw(picture.confusion, looked?.[0] === 1 ? imageOf(looked[1]) : null);
     }
+    part("output-title").textContent = looked && scene.points ? nameOf(...looked, scene) : "Its answer";
+    part("classes").style.visibility = looked ? "hidden" : ""; // its colours are those of numbers
     const facts = looked && [nameOf(...looked, scene), formulaOf(...looked, scene, picture), factsOf(...looked, picture)].filter(Boolean).join(": ");
     part("output-caption").textContent = facts ?? CAPTIONS[scene.points ? "plane" : "digits"];
   }

@@ -29,7 +29,7 @@ export function makeLane(lap, { number: stage, title }) {
     const winner = lane.answered ? winnerOf(lane.answered) : -1;
     bars.forEach((bar, digit) => { bar.style.height = `${75 * (lane.answered?.[digit] ?? 0)}%`; });
     columns.forEach((column, digit) => column.classList.toggle("winner", digit === winner));
-    replace(answer, lane.answered && [html("b", {}, `It is ${winner}: `), percent(lane.answered[winner])]);
+    replace(answer, lane.answered && [html("b", {}, lane.seen ? `It is ${winner}: ` : `A guess, ${winner}: `), percent(lane.answered[winner])]);
   }
 
   const rows = (side) => Math.floor((picture.clientHeight - TRACK - 3) / side);
@@ -73,7 +73,7 @@ export function makeLane(lap, { number: stage, title }) {
   function tell(python) {
     const [speed, first] = [lane, python].map(({ seen, clock }) => seen / clock || 0);
     const known = (value, words) => (value === null ? "–" : words(value));
-    const than = lane.emulated ? " · emulated on the CPU: not the time of a GPU" : stage > 1 && first ? html("b", {}, ` · ${number(speed / first)} × Python`) : "";
+    const than = lane.emulated ? " · emulated on the CPU: not the time of a GPU" : stage > 1 && first && speed ? html("b", {}, ` · ${number(speed / first)} × Python`) : "";
     replace(times, `lap ${number(laps(lane.seen) + 1, 9)}`, than);
     picture.setAttribute("aria-label", `${title}: ${laps(lane.seen)} laps`);
     const more = html("span", { class: "more" }, `${number(lane.seen, 9)} images, ${number(speed)} a second · `);

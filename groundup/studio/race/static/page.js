@@ -71,7 +71,8 @@ function showWords() {
   const laps = others.reverse().map(({ title, seen }) => `${title} ran ${number(Math.floor(seen / source.lap), 9)}`).join(" and ");
   say("run", state.running ? "Pause" : slowest?.seen && !state.finished ? "Go on" : "Start");
   [place("run").disabled, place("begin").disabled] = [state.finished, !slowest?.seen];
-  say("news", waits.length ? `${waits.join(", ")}: being prepared …` : state.finished ? `While ${slowest.title} ran one lap, ${laps}.` : "");
+  const held = state.running ? " The race begins when all are ready; compiling may take a minute." : "";
+  say("news", waits.length ? `${waits.join(", ")}: being prepared …${held}` : state.finished ? `While ${slowest.title} ran one lap, ${laps}.` : "");
   const { seen, losses, apart } = state.agreed.at(-1) ?? {};
   const loss = losses ? `the loss of every lane was ${[...new Set(losses.map((each) => each.toFixed(12)))].join(" or ")}, and ` : "";
   say("agreed", seen ? `After ${number(seen, 9)} images ${loss}no weight of two lanes differed by more than ${number(apart, 2)}.` : "");

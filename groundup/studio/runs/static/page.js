@@ -84,6 +84,13 @@ async function select(code, first = false) {
   await show();
 }
 
+/** Look into a run that the reader has chosen: it stands below the charts. */
+async function onselect(code) {
+  await select(code);
+  at("run").scrollIntoView();
+  at("run-title").focus({ preventScroll: true });
+}
+
 /** The histograms of the weights, and of the gradients, which have to be computed. */
 async function spread(code) {
   const weights = await get("/api/runs/histograms", { run: code });
@@ -158,11 +165,11 @@ function list() {
   const left = chosen(state.runs, at("find").value, at("order").value);
   const styles = lookOf(state.drawn.map(run));
   const shown = new Map(state.drawn.map((code, i) => [code, styles[i]]));
-  replace(at("list"), table(left, { setting: at("order").value.split("setting ")[1] ?? null, shown, selected: state.selected, ontoggle: toggle, onselect: (code) => select(code) }));
+  replace(at("list"), table(left, { setting: at("order").value.split("setting ")[1] ?? null, shown, selected: state.selected, ontoggle: toggle, onselect }));
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   const one = state.runs.length === 1 ? "1 run" : `${state.runs.length} runs`;
   replace(at("list-note"), left.length < state.runs.length ? `${left.length} of ${one}.` : `${one}.`,
-    " The box draws a run over the others; its name shows, below the charts, what is inside.");
+    " The box draws a run over the others; its name leads to what is inside it, below the charts.");
 }
 
 /** What is known about the run that is looked into. */

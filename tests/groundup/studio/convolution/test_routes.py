@@ -34,8 +34,8 @@ def test_the_networks_are_the_known_ones_and_the_convolutional_runs(mine):
     a_dense_run(mine.studio.folder / "runs" / "dense", [784, 4, 10])
     networks = mine.get("/api/convolution/networks")["networks"]
     assert [(each["name"], each["title"]) for each in networks] == [
-        ("/lenet5", "LeNet-5, which ships"),
-        *(("/small_residual_cnn", "A small residual CNN, which ships"), ("mine", "mine: 10 layers")),
+        ("/lenet5", "LeNet-5, from groundup"),
+        *(("/small_residual_cnn", "A small residual CNN, from groundup"), ("mine", "mine: 10 layers")),
         *(("/fashion_cnn", "Fashion CNN, untrained"), ("/residual_cnn", "Residual CNN, untrained")),
     ]
     assert "dense has no convolution" in mine.refused("/api/convolution/network?name=dense")
