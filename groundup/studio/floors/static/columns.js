@@ -42,7 +42,7 @@ function rungs({ rungs: all, rung }, k, title, chosen) {
 /** What does the work, or what calls that: its head, and its lines, which are as many as in the other columns. */
 function block(stage, k, role, rows) {
   const text = stage.parts[stage[role]];
-  if (!text) return [html("p", { class: "head quiet" }, rows.length ? "You call what stands above." : ""), rows.map(() => html("code", { class: "gap" }))];
+  if (!text) return [html("p", { class: "head quiet" }, rows.length ? "This is the function that you call." : ""), rows.map(() => html("code", { class: "gap" }))];
   const says = role === "work" ? ["The work: ", WORK[text.language]] : ["You call ", ", which leads to what stands above"];
   const explained = html("details", {}, html("summary", {}, text.language === "C" ? "Its comment" : "Its docstring"), html("code", {}, text.said.map((i) => row(text.lines[i]))));
   return [html("div", { class: "head" }, html("p", {}, says[0], html("b", {}, text.name), says[1]), html("p", { class: "quiet" }, text.place), text.said.length ? explained : null),

@@ -91,7 +91,7 @@ async function begin() {
   place("clear").onclick = pad.clear;
   const sample = (pixels, digit) => html("button", { type: "button", "aria-label": `Take a ${digit}`, onclick: () => { pad.clear(); read(pixels); } }, inkTile(pixels));
   replace(place("samples"), source.samples.map(sample));
-  replace(place("how"), `${source.how} A square is a finished lap of ${number(source.lap)} images; the race ends with the first one of the slowest.`);
+  replace(place("how"), `${source.how} A square is a finished lap of ${number(source.lap)} images; the race ends with the first one of the slowest. A line across the tracks: there all lanes were compared.`);
   place("run").onclick = () => act(state.running ? source.pause : source.run);
   place("begin").onclick = () => act(source.begin);
   frame();
