@@ -153,11 +153,11 @@ PAGES: dict[str, tuple[int, Callable[[Any], None]]] = {
     "playground": (900, playground),
     "digits": (1300, digits),
     "convolution": (1420, convolution),
-    "race": (700, race),
+    "race": (790, race),
     "runs": (1100, runs),
     "floors": (1650, floors),
     "kernel": (1150, kernel),
-    "benchmarks": (760, benchmarks),
+    "benchmarks": (736, benchmarks),
 }
 """Page -> height of the picture in CSS pixels, and what is done first."""
 
