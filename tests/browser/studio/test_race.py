@@ -130,6 +130,7 @@ def test_an_exported_race_fits_its_frame_to_the_finish(opened_file, width, look)
     page.wait_for_selector(
         "#news:has-text('While pure Python ran one lap, C ran 451 and NumPy ran 185')", timeout=30_000
     )
+    assert "after as many images, up to 180,000" in page.inner_text("#how")
     page.wait_for_selector(
         "#agreed:has-text('After 30,000 images of the recorded race the weights of all lanes were the same but for')"
     )
