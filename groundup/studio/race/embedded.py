@@ -49,22 +49,41 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record(path: Path) -> dict[str, Any]:
-    """What the page needs of a results file of `groundup race`: {"machine", "lanes", "laps", "apart": how far the
-    weights of two lanes were apart after these laps}. Raises as `data` does."""
+    """What the page needs of a results file of `groundup race`: {"machine", "lanes", "laps", "apart": the difference
+    of the weight that was furthest from the first lane's after these laps, measured by what rounding explains}.
+
+    Raises as `data` does; also for a race whose lanes the page could not compare.
+    """
     path = path / "results.json" if path.is_dir() else path
     document = object_of(regular.read(path, strict_json.MOST_BYTES), str(path))
     race_file.results_of(document, str(path))
-    settings, stages = document["settings"], document["stages"]
+    settings = document["settings"]
     if wrong := {name: settings[name] for name in SAME if settings.get(name) != getattr(SETTINGS, name)}:
         raise ValueError(f"{path}: expected a race with the settings that `groundup race` has by itself, got {wrong}")
+    try:
+        return {**_raced(document), "laps": settings["epochs"]}
+    except (KeyError, TypeError, ValueError) as wrong:  # what the charts do without, the format does not ask for
+        said = wrong if type(wrong) is ValueError else f"{type(wrong).__name__}: {wrong}"
+        raise ValueError(f"{path}: the page cannot show this race: {said}") from None
+
+
+def _raced(document: Mapping[str, Any]) -> dict[str, Any]:
+    facts, stages = document["environment"], document["stages"]
+    if not document["agree"]:
+        raise ValueError("its stages did not agree, and here one network answers for all of them")
+    if sum(not each["emulated"] for each in stages) < 2:
+        names = ", ".join(each["stage"] for each in stages) or "none"
+        raise ValueError(f"expected two stages or more that are not emulated, got {names}")
+    if slow := [each["stage"] for each in stages if each["samples_per_second"] <= 0]:
+        raise ValueError(f"{slow[0]}: expected more than 0 images a second")
     lanes = [
         {**titled(each["stage"]), "emulated": each["emulated"], "speed": each["samples_per_second"]} for each in stages
     ]
     apart = max(abs(each["worst"]["got"] - each["worst"]["expected"]) for each in stages)
-    facts, stage4 = document["environment"], document["environment"].get("stage4_numba_cuda", {})
+    stage4 = facts.get("stage4_numba_cuda", {})
     gpu = [stage4["device"]] if stage4.get("backend") == "gpu" else []
     machine = ", ".join([facts["cpu"] or facts["architecture"], f"{facts['cores']} cores", *gpu, facts["date"][:10]])
-    return {"machine": machine, "lanes": lanes, "laps": settings["epochs"], "apart": apart}
+    return {"machine": machine, "lanes": lanes, "apart": apart}
 
 
 def _packed(array: np.ndarray) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class Lane:
             self.ready = True
         except (StageUnavailable, ValueError, OSError) as reason:  # also C that does not compile
             self.why = str(reason)
+        except Exception as error:  # the others race without it, and the page would wait for it for ever
+            self.why = f"{type(error).__name__}: {error}"
 
     def begin(self) -> None:
         """Go to the start, with the weights that the race's seed gives."""

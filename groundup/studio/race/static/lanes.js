@@ -69,11 +69,11 @@ export function makeLane(lap, { number: stage, title }) {
     return true;
   }
 
-  /** The numbers in words. python: the first lane */
-  function tell(python) {
-    const [speed, first] = [lane, python].map(({ seen, clock }) => seen / clock || 0);
+  /** The numbers in words. base: the first lane, with which the others are compared; a recorded race may lack pure Python */
+  function tell(base) {
+    const [speed, first] = [lane, base].map(({ seen, clock }) => seen / clock || 0);
     const known = (value, words) => (value === null ? "–" : words(value));
-    const than = lane.emulated ? " · emulated on the CPU: not the time of a GPU" : stage > 1 && first && speed ? html("b", {}, ` · ${number(speed / first)} × Python`) : "";
+    const than = lane.emulated ? " · emulated on the CPU: not the time of a GPU" : stage > base.number && first && speed ? html("b", {}, ` · ${number(speed / first)} × ${base.title.replace("pure ", "")}`) : "";
     replace(times, `lap ${number(laps(lane.seen) + 1, 9)}`, than);
     picture.setAttribute("aria-label", `${title}: ${laps(lane.seen)} laps`);
     const more = html("span", { class: "more" }, `${number(lane.seen, 9)} images, ${number(speed)} a second · `);

@@ -74,8 +74,9 @@ function showWords() {
   const held = state.running ? " The race begins when all are ready; compiling may take a minute." : "";
   say("news", waits.length ? `${waits.join(", ")}: being prepared …${held}` : state.finished ? `While ${slowest.title} ran one lap, ${laps}.` : "");
   const { seen, losses, apart } = state.agreed.at(-1) ?? {};
-  const loss = losses ? `the loss of every lane was ${[...new Set(losses.map((each) => each.toFixed(12)))].join(" or ")}, and ` : "";
-  say("agreed", seen ? `After ${number(seen, 9)} images ${loss}no weight of two lanes differed by more than ${number(apart, 2)}.` : "");
+  const how = losses ? `the loss of every lane was ${[...new Set(losses.map((each) => each.toFixed(12)))].join(" or ")}, and no weight of two lanes differed by more than` :
+    "of the recorded race the weights of all lanes were the same but for rounding: the worst was off by";
+  say("agreed", seen ? `After ${number(seen, 9)} images ${how} ${number(apart, 2)}.` : "");
 }
 
 async function begin() {

@@ -2,6 +2,7 @@
 // network as it was after as many images; all stages have the same one, so one series serves all lanes.
 
 import { softmax } from "/static/common/activations.js";
+import { number } from "/static/common/draw.js";
 import { bytes } from "/static/common/embedded.js";
 import { scores } from "/static/common/network.js";
 
@@ -19,8 +20,7 @@ export function answer({ parameters }, pixels) {
 
 /** data: as embedded.py makes it; receive: called with each state, which has the form of the server's. */
 export function replay({ lap, samples, record, networks }, receive) {
-  const end = lap / Math.min(...record.lanes.map(({ speed }) => speed)); // the slowest lane's first lap
-  const last = networks.at(-1).seen / lap;
+  const end = lap / Math.min(...record.lanes.filter(({ emulated }) => !emulated).map(({ speed }) => speed)); // the slowest lane's first lap
   let [clock, before, running, answers] = [0, 0, false, null];
   const state = () => {
     const lanes = record.lanes.map(({ speed, ...lane }) => {
@@ -41,7 +41,7 @@ export function replay({ lap, samples, record, networks }, receive) {
   const changed = (change) => async (given) => { change(given); return state(); };
   return {
     lap, samples, state: state(),
-    how: `Each lane runs as fast as its stage did in a race on ${record.machine}; all clocks run together. Your browser reads your digit, with the network as it was after as many images, from lap ${last + 1} on as it was after ${last}.`,
+    how: `Each lane runs as fast as its stage did in a race on ${record.machine}; all clocks run together. Your browser reads your digit, with the network as it was after as many images, up to ${number(networks.at(-1).seen, 9)}.`,
     run: changed(() => { running = true; }), pause: changed(() => { running = false; }),
     begin: changed(() => { [clock, running] = [0, false]; }),
     draw: changed((pixels) => { const known = []; answers = pixels && ((at) => known[at] ??= answer(networks[at], pixels)); }),

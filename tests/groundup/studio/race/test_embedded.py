@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,6 +52,34 @@ def test_another_race_is_refused(tmp_path: Path, name: str | None, value: object
         embedded.data({"run": tmp_path})
     with pytest.raises(OSError, match=r"gone"):
         embedded.data({"run": tmp_path / "gone"})
+
+
+def _without(name: str) -> Callable[[dict[str, Any]], object]:
+    return lambda results: results["stages"][1].pop(name)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda results: results.update(agree=False), "its stages did not agree"),
+        (lambda results: results.update(stages=results["stages"][3:]), "two stages or more .* got stage4_numba_cuda"),
+        (lambda results: results.update(stages=[]), "two stages or more that are not emulated, got none"),
+        (
+            lambda results: results["stages"][1].update(samples_per_second=0),
+            "stage2_numpy: expected more than 0 images",
+        ),
+        (lambda results: results["stages"][1]["worst"].update(got=None), "cannot show this race: TypeError"),
+        (_without("samples_per_second"), "cannot show this race: KeyError: 'samples_per_second'"),
+    ],
+)
+def test_a_race_without_what_the_page_compares_is_refused(
+    tmp_path: Path, spoil: Callable[[dict[str, Any]], object], says: str
+) -> None:
+    results = json.loads((RACE / "results.json").read_bytes())
+    spoil(results)
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(ValueError, match="results.json: .*" + says):
+        embedded.record(tmp_path)
 
 
 def test_the_networks_are_stage_2s_and_the_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,6 +155,25 @@ def test_a_stage_that_the_machine_lacks_is_named_and_the_others_race(
     assert min(lanes[i]["seen"] for i in (1, 2)) >= IMAGES
 
 
+def test_the_others_race_without_a_stage_that_breaks_while_it_is_prepared(
+    data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str) -> Any:
+        if name in ("stage1_pure_python", "stage4_numba_cuda"):
+            raise ImportError("Numba needs NumPy 2.3 or less")
+        return load_stage(name)
+
+    states: list[dict[str, Any]] = []
+    monkeypatch.setattr(racing, "load_stage", load)
+    race = Race(states.append, data)
+    race.watched(1)
+    race.run(True)
+    until(lambda: race.finished)
+    race.close()
+    assert [lane["why"] for lane in race.state()["lanes"]][3] == "ImportError: Numba needs NumPy 2.3 or less"
+    assert not [state for state in states if "error" in state]
+
+
 def test_an_error_of_a_stage_is_a_sentence_and_a_pause(
     race: Race, states: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
