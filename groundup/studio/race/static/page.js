@@ -11,7 +11,7 @@ import { replay } from "/static/race/replay.js";
 
 const FIRST = 0; // the digit that is read at first
 const CALM = 500, WORDS = 150; // milliseconds between two pictures for a reader who asked for less motion, and between two texts
-const HOW = "All four train on this machine, in turn and for the same seconds each: a clock runs only while its own stage computes, so equal clocks make a fair race. NumPy takes the test of 1,000 images, off the clock.";
+const HOW = "All four train on this machine, in turn and for the same seconds each: a clock runs only while its own stage computes, so equal clocks make a fair race. NumPy takes the test of 1,000 images, off the clock. A line across the tracks: there all lanes were compared.";
 const ENDED = "The studio has ended this race, because it ends itself or because this tab was not reachable for a while. Load the page again to begin a new one.";
 
 const place = (id) => document.getElementById(id);
@@ -92,7 +92,7 @@ async function begin() {
   place("clear").onclick = pad.clear;
   const sample = (pixels, digit) => html("button", { type: "button", "aria-label": `Take a ${digit}`, onclick: () => { pad.clear(); read(pixels); } }, inkTile(pixels));
   replace(place("samples"), source.samples.map(sample));
-  replace(place("how"), `${source.how} A square is a finished lap of ${number(source.lap)} images; the race ends with the first one of the slowest. A line across the tracks: there all lanes were compared.`);
+  replace(place("how"), `${source.how} A square is a finished lap of ${number(source.lap)} images; the race ends with the first one of the slowest.`);
   place("run").onclick = () => act(state.running ? source.pause : source.run);
   place("begin").onclick = () => act(source.begin);
   frame();
