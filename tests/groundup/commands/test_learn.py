@@ -238,8 +238,8 @@ def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
     write(learner, FIRST)
     judged = passing.judge
 
-    def slow(workspace: Workspace, task: Task) -> Verdict:
-        verdict = judged(workspace, task)
+    def slow(workspace: Workspace, task: Task, report: Path | None) -> Verdict:
+        verdict = judged(workspace, task, report)
         write(learner, FIRST, "+=", "-=")
         return verdict
 
@@ -266,9 +266,9 @@ def test_what_another_terminal_writes_meanwhile_is_kept(learner: Workspace, monk
     write(learner, FIRST)
     judged = passing.judge
 
-    def slow(workspace: Workspace, task: Task) -> Verdict:
+    def slow(workspace: Workspace, task: Task, report: Path | None) -> Verdict:
         run("skip", "1.3")
-        return judged(workspace, task)
+        return judged(workspace, task, report)
 
     monkeypatch.setattr(passing, "judge", slow)
     assert run("check", "1.1") == 0

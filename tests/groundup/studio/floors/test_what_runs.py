@@ -86,8 +86,8 @@ def test_the_c_that_is_shown_is_called(room: str, name: str, monkeypatch: pytest
 @pytest.mark.skipif(bool(REASONS["stage4_numba_cuda"]), reason=str(REASONS["stage4_numba_cuda"]))
 @pytest.mark.parametrize(("room", "name"), NAMES)
 def test_the_kernel_that_does_the_work_is_launched(room: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    dispatcher = importlib.import_module("cuda_emulator.runtime.dispatcher")
-    right = dispatcher.Configured.__call__
+    emulator = importlib.import_module("cuda_emulator.inspection")
+    right = emulator.Configured.__call__
     for rung in choices(3, name):
         seen: set[tuple[str, str]] = set()
 
@@ -97,7 +97,7 @@ def test_the_kernel_that_does_the_work_is_launched(room: str, name: str, monkeyp
             right(self, *arguments)
 
         with monkeypatch.context() as patched:
-            patched.setattr(dispatcher.Configured, "__call__", launch)
+            patched.setattr(emulator.Configured, "__call__", launch)
             called(load_stage("stage4_numba_cuda"), example(room, name, 1), rung)
         stage = shown(3, room, name, rung)
         work = stage["parts"][stage["work"]]
@@ -105,4 +105,4 @@ def test_the_kernel_that_does_the_work_is_launched(room: str, name: str, monkeyp
             file = work["place"].rpartition(":")[0]
             assert str(ROOT / file) in {each for each, _ in seen}, (rung, work["name"])
             kernel = getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), work["name"], None)
-            assert not isinstance(kernel, dispatcher.Kernel) or (str(ROOT / file), work["name"]) in seen
+            assert not isinstance(kernel, emulator.Kernel) or (str(ROOT / file), work["name"]) in seen
