@@ -179,3 +179,12 @@ def test_the_first_sentence_leads_to_the_maps(browser_page):
     page.wait_for_selector("body[data-clicked]", timeout=60_000)
     page.click("text=a map below")
     until(page, "() => Math.abs(document.getElementById('row-title').getBoundingClientRect().top) < 40")
+
+
+def test_the_ink_of_test_images_follows_the_colour_scheme(browser_page):
+    page = browser_page("convolution", look="light")
+    page.wait_for_selector("#digits canvas", timeout=60_000)
+    picture = "document.querySelector('#digits canvas').toDataURL()"
+    light = page.evaluate(picture)
+    page.emulate_media(color_scheme="dark")
+    until(page, f"light => {picture} !== light", light)
