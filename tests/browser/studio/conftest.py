@@ -14,8 +14,8 @@ import pytest
 
 from tests.studio_server import RunningStudio, running
 
-LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
-"""Widths in CSS pixels of a desktop and a phone, each on a light and a dark screen."""
+LOOKS = [(width, look) for width in (1280, 1000, 390) for look in ("light", "dark")]
+"""Widths in CSS pixels of a desktop, a small window and a phone, each on a light and a dark screen."""
 
 
 @pytest.fixture

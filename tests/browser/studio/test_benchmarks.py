@@ -14,15 +14,13 @@ from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_side
 
 FULL, QUICK, RACE = (RECORDS / name / "results.json" for name in ("bench-2-threads", "bench-quick", "race-2-cores"))
 
-EVERYWHERE = [*LOOKS, (1000, "light"), (1000, "dark")]
-
 
 def own(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "runs" / "mine").mkdir(parents=True)
     (tmp_path / "runs" / "mine" / "results.json").write_bytes(text)
 
 
-@pytest.mark.parametrize(("width", "look"), EVERYWHERE)
+@pytest.mark.parametrize(("width", "look"), LOOKS)
 def test_the_own_race_stands_beside_the_recorded_one_of_the_same_work(browser_page, tmp_path, width, look):
     own(tmp_path, RACE.read_bytes())
     page = browser_page("benchmarks", width=width, look=look)

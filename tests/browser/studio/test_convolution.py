@@ -65,7 +65,7 @@ def cells(page, table):
     return np.array([[number_of(cell) for cell in row.locator("td").all_inner_texts()] for row in rows])
 
 
-@pytest.mark.parametrize(("width", "look"), [*LOOKS, (1000, "light"), (1000, "dark")])
+@pytest.mark.parametrize(("width", "look"), LOOKS)
 def test_a_clicked_pixel_shows_the_librarys_numbers(browser_page, width, look):
     page = opened(browser_page, width=width, look=look)
     clicked(page, lambda: page.locator("#row button[aria-label^='Layer 4 ']").click())

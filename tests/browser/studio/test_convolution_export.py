@@ -113,7 +113,7 @@ def test_each_frame_of_the_book_shows_every_layer_without_scrolling(chromium, tm
         page.close()
 
 
-@pytest.mark.parametrize(("width", "look"), [*LOOKS, (1000, "light"), (1000, "dark")])
+@pytest.mark.parametrize(("width", "look"), LOOKS)
 def test_a_pixel_is_clicked_and_a_digit_drawn_without_a_server(opened_file, width, look):  # noqa: F811
     opening = {"layer": 4, "channel": 1, "row": 6, "column": 3, "digit": 2, "class": 7}
     page = opened_file("convolution", opening, width, look)

@@ -10,8 +10,6 @@ from groundup.studio.floors.columns import function
 from shared.contract import STAGES, load_stage
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways, until
 
-EVERY_LOOK = [*LOOKS, (1000, "light"), (1000, "dark")]
-
 
 def opened(browser_page, room, name, **how):
     page = browser_page("floors", query=f"&room={room}&function={name}", **how)
@@ -28,7 +26,7 @@ def numbers(page, stage):
     return page.locator(f"#numbers tbody tr:not(:last-child) td:nth-child({stage + 1})").all_inner_texts()
 
 
-@pytest.mark.parametrize(("width", "look"), EVERY_LOOK)
+@pytest.mark.parametrize(("width", "look"), LOOKS)
 def test_a_function_is_chosen_with_the_keyboard_and_run(browser_page, width, look):
     page = opened(browser_page, "activations", "relu", width=width, look=look)
     page.focus("#room")
