@@ -15,7 +15,7 @@ from groundup.race import run_lap
 from groundup.studio.digits.pixels import as_input
 from groundup.studio.race import racing
 from groundup.studio.race.racing import SETTINGS, Lane, Race
-from shared.contract import STAGES, StageUnavailable, load_stage
+from shared.contract import StageUnavailable, load_stage
 from shared.data.datasets import Dataset, limited, load_dataset
 from tests.groundup.studio.digits.made_runs import a_drawing
 from tests.studio_server import RunningStudio
