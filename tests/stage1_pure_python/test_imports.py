@@ -43,7 +43,8 @@ print("trained on the standard library alone")
 
 
 def test_stage_1_trains_with_everything_outside_the_standard_library_blocked() -> None:
-    header = f"MODULES = {(*contract.ROOMS, *contract.IMAGE_ROOMS)!r}\nLOADED = ('numpy', 'stage2_numpy', 'shared.contract')\n"
+    modules = (*contract.ROOMS, *contract.IMAGE_ROOMS)
+    header = f"MODULES = {modules!r}\nLOADED = ('numpy', 'stage2_numpy', 'shared.contract')\n"
     done = subprocess.run(
         [sys.executable, "-c", header + WITHOUT_NUMPY],
         cwd=ROOT,
