@@ -113,7 +113,7 @@ def run(code: str, threads: str, **variables: str) -> subprocess.CompletedProces
 
 
 def test_any_number_of_threads_gives_the_same_products_bit_for_bit() -> None:
-    answers = {threads: run(DIGEST, threads).stdout.split() for threads in ("1", "2", "3", "16")}
+    answers = {threads: run(DIGEST, threads).stdout.split() for threads in ("1", "3", "16")}
     assert [answer[0] for answer in answers.values()] == list(answers)
     assert len({answer[1] for answer in answers.values()}) == 1, answers
 

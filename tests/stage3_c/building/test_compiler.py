@@ -18,7 +18,7 @@ from groundup.stages import all_stages
 from shared import contract
 from stage3_c import build, compiler, library
 from tests.stage3_c.tiny_c import POSIX, fake_compiler
-from tests.wide import wide
+from tests.wide import wide, widely
 
 
 @pytest.fixture
@@ -180,7 +180,6 @@ def test_ziglang_compiles_where_there_is_no_other_compiler(
     assert build.build(csrc) == replace(built, compiled=False)
 
 
-FAST = ["-ffast-math", "-Ofast"]
 SUBNORMALS = """
 import sys
 import numpy as np
@@ -193,7 +192,7 @@ print(np.float32(1e-38) * np.float32(1e-3) != 0)
 
 
 @POSIX
-@pytest.mark.parametrize("option", FAST)
+@pytest.mark.parametrize("option", widely(["-ffast-math", "-Ofast"]))
 def test_fast_mathematics_in_cc_is_undone_and_told(
     csrc: Path,
     option: str,
