@@ -1,6 +1,6 @@
 """The harness: how fast is each rung, each operation, each stage, and how sure is that?
 
-A folder imports from those above it only (tests/house/test_arrows.py):
+A folder imports from those above it only (tests/layout/test_imports.py):
 
 peers        PyTorch, where this machine has it: what is compared with
 measuring    how to time code so that the number means something, and what a measurement is written down as

@@ -65,15 +65,10 @@ def test_dtype_is_float32_where_none_is_given(stage: Stage) -> None:
     [
         [[1.0, 2.0], [3.0]],
         [[1.0], 2.0],
-        [1.0, [2.0]],
         [[[[1.0]]], [[[1.0]], [[2.0]]]],
         [[[[1.0], [2.0]]], [[[1.0, 2.0]]]],
-        [[[[1.0]]], [[2.0]]],
     ],
-    ids=[
-        *("row too short", "number among rows", "row among numbers"),
-        *("another number of channels", "channels of another shape", "an image of fewer dimensions"),
-    ],
+    ids=["row too short", "number among rows", "another number of channels", "channels of another shape"],
 )
 def test_ragged_values_are_rejected_and_called_ragged(stage: Stage, values: Any) -> None:
     with pytest.raises(ValueError, match="ragged"):
@@ -96,8 +91,8 @@ def test_three_and_five_dimensions_are_rejected(stage: Stage, shape: tuple[int, 
 
 @pytest.mark.parametrize(
     "values",
-    [["1", "2"], [["a"]], [1.0, None], [1 + 2j], "12", b"12", None, [{}], np.array(["1"]), np.array([1 + 2j])],
-    ids=["text", "text rows", "None inside", "complex", "str", "bytes", "None", "dict", "numpy text", "numpy complex"],
+    [["1", "2"], [1.0, None], [1 + 2j], "12", None, np.array(["1"]), np.array([1 + 2j])],
+    ids=["text", "None inside", "complex", "str", "None", "numpy text", "numpy complex"],
 )
 def test_what_is_no_number_is_a_type_error(stage: Stage, values: Any) -> None:
     with pytest.raises(TypeError, match="asarray: "):

@@ -41,16 +41,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=STAGE_PARAMS)
-def stage(request: pytest.FixtureRequest) -> Stage:
-    return load_stage(request.param)
-
-
-@pytest.fixture(params=["float64", "float32"])
-def dtype(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def host(stage: Stage, array: Any) -> np.ndarray:
     return np.asarray(stage.arrays.to_host(array))
 
@@ -125,17 +115,13 @@ def test_gradients_by_hand(stage: Stage) -> None:
     assert host(stage, grad_bias).tolist() == [3.0]
 
 
-def test_the_ladder_ends_in_what_conv2d_uses_and_names_its_rungs_in_the_files_header(stage: Stage) -> None:
+def test_the_ladder_ends_in_what_conv2d_uses(stage: Stage) -> None:
     x, weights, bias = put(stage, *random_case(CASES[1]))
     *others, last = stage.convolution.CONVOLUTION_LADDER.values()
     assert len(others) >= 2
     assert np.array_equal(
         host(stage, last(x, weights, bias, 2, 1)), host(stage, stage.convolution.conv2d(x, weights, bias, 2, 1))
     )
-    header = stage.convolution.__doc__ or ""
-    positions = [header.find(f"    {rung} ") for rung in stage.convolution.CONVOLUTION_LADDER]
-    assert -1 not in positions, "the file's header lists every rung"
-    assert positions == sorted(positions)
 
 
 @pytest.mark.parametrize("case", widely(map(pytest.param, CASES), first=4), ids=str)
@@ -167,49 +153,20 @@ geometries = st.tuples(
 
 @few
 @given(case=geometries, seed=st.integers(0, 2**32 - 1))
-def test_convolution_is_linear_in_the_image_and_in_the_kernels(stage: Stage, case: tuple[Any, ...], seed: int) -> None:
-    (x, weights, bias), (other_x, other_weights, _) = (random_case(case, seed=s) for s in (seed, seed + 1))
-    zero, how = np.zeros_like(bias), case[-2:]
-
-    def conv(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return host(stage, stage.convolution.conv2d(*put(stage, x, weights, zero), *how))
-
-    sizes = reference(np.abs(x) + np.abs(other_x), np.abs(weights) + np.abs(other_weights), zero, *how).max()
-    bound = 100 * tolerance_of("conv2d", "float64", weights[0].size) * sizes
-    assert np.abs(conv(2 * x - other_x, weights) - (2 * conv(x, weights) - conv(other_x, weights))).max() <= bound
-    both = conv(x, weights - 3 * other_weights)
-    assert np.abs(both - (conv(x, weights) - 3 * conv(x, other_weights))).max() <= bound
-
-
-@few
-@given(case=geometries, seed=st.integers(0, 2**32 - 1))
-def test_the_backward_pass_is_the_adjoint_of_the_forward_pass(stage: Stage, case: tuple[Any, ...], seed: int) -> None:
+def test_any_geometry_convolves_and_its_backward_pass_is_the_adjoint(
+    stage: Stage, case: tuple[Any, ...], seed: int
+) -> None:
     """<conv(x), g> = <x, backward(g)> in the image, and the same in the kernels: both passes are one linear map."""
     x, weights, bias = random_case(case, seed=seed)
     zero, how = np.zeros_like(bias), case[-2:]
     output = host(stage, stage.convolution.conv2d(*put(stage, x, weights, zero), *how))
+    bound = 100 * tolerance_of("conv2d", "float64", weights[0].size) * reference(abs(x), abs(weights), zero, *how).max()
+    assert np.abs(output - reference(x, weights, zero, *how)).max() <= bound
     g = np.random.default_rng(seed + 2).normal(size=output.shape)
     grad_x, grad_weights, _ = stage.convolution.conv2d_backward(*put(stage, g, x, weights), *how)
     expected, size = np.sum(output * g), np.sum(np.abs(output * g)) + 1
     assert abs(np.sum(host(stage, grad_x) * x) - expected) <= 1e-12 * size
     assert abs(np.sum(host(stage, grad_weights) * weights) - expected) <= 1e-12 * size
-
-
-@few
-@given(seed=st.integers(0, 2**32 - 1), down=st.integers(0, 3), right=st.integers(0, 3))
-def test_a_shifted_image_gives_a_shifted_output(stage: Stage, seed: int, down: int, right: int) -> None:
-    x, weights, bias = random_case((1, 2, 6, 7, 2, 3, 2), seed=seed)
-    around = np.zeros((1, 2, 12, 13))
-    moved = around.copy()
-    around[:, :, 3:9, 3:10] = x
-    moved[:, :, 3 + down : 9 + down, 3 + right : 10 + right] = x
-    plain, shifted = (
-        host(stage, stage.convolution.conv2d(*put(stage, image, weights, bias))) for image in (around, moved)
-    )
-    rows, columns = plain.shape[2:]
-    np.testing.assert_allclose(
-        shifted[:, :, down:, right:], plain[:, :, : rows - down, : columns - right], rtol=1e-12, atol=1e-12
-    )
 
 
 @pytest.mark.parametrize("padding", [0, (1, 2)])
@@ -234,23 +191,6 @@ def test_inputs_are_left_alone_and_may_be_views_with_gaps(stage: Stage, dtype: s
         np.testing.assert_allclose(host(stage, got), host(stage, wanted), atol=1e-12 if dtype == "float64" else 1e-4)
     assert np.array_equal(np.array(strange_x), x)
     assert np.array_equal(np.array(flipped), weights)
-
-
-@pytest.mark.parametrize("stride", [2**31, 10**30])
-def test_a_stride_longer_than_the_image_leaves_the_first_place(stage: Stage, stride: int) -> None:
-    x, weights, bias = random_case((2, 3, 5, 4, 2, 3, 2))
-    arguments = put(stage, x, weights, bias)
-    wanted = reference(x, weights, bias, (5, 4), 0)
-    for rung, function in stage.convolution.CONVOLUTION_LADDER.items():
-        got = host(stage, function(*arguments, stride))
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12, err_msg=rung)
-    g = put(stage, np.arange(4.0).reshape(2, 2, 1, 1))[0]
-    for got, expected in zip(
-        stage.convolution.conv2d_backward(g, *arguments[:2], stride),
-        stage.convolution.conv2d_backward(g, *arguments[:2], (5, 4)),
-        strict=True,
-    ):
-        assert np.array_equal(host(stage, got), host(stage, expected))
 
 
 def test_out_is_filled_whatever_it_held(stage: Stage, dtype: str) -> None:
@@ -328,13 +268,3 @@ def test_a_layer_keeps_copies_and_has_zero_gradients_at_first(stage: Stage) -> N
 def test_backward_before_forward_is_rejected(stage: Stage) -> None:
     with pytest.raises(ValueError, match=r"^Conv2d\.backward: there was no forward pass yet, so "):
         make_layer(stage).backward(put(stage, np.ones((1, 3, 3, 3)))[0])
-
-
-def test_a_layer_of_float64_stays_float64_and_all_else_becomes_float32(stage: Stage) -> None:
-    if stage.name == "stage1_pure_python":
-        pytest.skip("stage 1 computes in Python floats, whatever dtype is asked for")
-    assert host(stage, make_layer(stage).weights).dtype == np.float64
-    layer = stage.convolution.Conv2d([[[[1, 2]]]], [3])
-    assert {host(stage, array).dtype for array in (layer.weights, layer.grad_weights, layer.bias)} == {
-        np.dtype("float32")
-    }

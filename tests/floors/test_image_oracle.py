@@ -39,11 +39,6 @@ def host(stage: Stage, array: Any) -> np.ndarray:
     return np.asarray(stage.arrays.to_host(array))
 
 
-@pytest.fixture(params=["float64", "float32"])
-def dtype(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def test_oracle_is_small_and_names_the_torch_version_that_made_it() -> None:
     assert FILE.stat().st_size < 250_000
     assert ABOUT["torch"]

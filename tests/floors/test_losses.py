@@ -11,11 +11,6 @@ from shared.contract import LABEL_LOSSES, LOSSES, Stage
 FAR_OUT = [[1e4, -1e4, 0.0], [-1e4, 1e4, 1e4], [0.0, 0.0, -1e4]]
 
 
-@pytest.fixture(params=["float64", "float32"])
-def dtype(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @pytest.fixture(params=["", "_backward"], ids=["value", "backward"])
 def suffix(request: pytest.FixtureRequest) -> str:
     return request.param

@@ -13,11 +13,6 @@ RUNGS = [(name, rung) for name in USABLE_STAGES for rung in load_stage(name).mat
 PRODUCTS = ("matmul", "matmul_tn", "matmul_nt")
 
 
-@pytest.fixture(params=["float64", "float32"])
-def dtype(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def host(stage: Stage, array: Any) -> np.ndarray:
     return np.asarray(stage.arrays.to_host(array))
 
@@ -99,13 +94,9 @@ def test_transposed_products_reject_mismatched_shapes_naming_the_rule(stage: Sta
 WRONG_MATRICES = {
     "ragged": [[1.0, 2.0], [3.0]],
     "one-dimensional": [1.0, 2.0],
-    "three-dimensional": [[[1.0, 2.0]], [[3.0, 4.0]]],
-    "no rows": [],
     "no columns": [[], []],
     "text": [["1", "2"], ["3", "4"]],
-    "None inside": [[1.0, None], [2.0, 3.0]],
     "None": None,
-    "a number": 3.0,
 }
 
 
@@ -153,37 +144,21 @@ def test_infinities_that_cancel_make_nan(stage: Stage) -> None:
     assert np.isnan(host(stage, stage.matmul.matmul(a, zero))).all()
 
 
-class TestNumpyStage:
-    """What only a stage with dtypes and output buffers can get wrong."""
+@pytest.mark.parametrize(("m", "k", "n"), AWKWARD_SIZES)
+def test_stage_2_fills_a_poisoned_out_completely(dtype: str, m: int, k: int, n: int) -> None:
+    stage, (a, b) = load_stage("stage2_numpy"), random_pair(m, k, n, dtype)
+    left, right = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
+    for function, factors in {"matmul": (a, b), "matmul_tn": (left, b), "matmul_nt": (a, right)}.items():
+        out = np.full((m, n), np.nan, dtype)
+        assert getattr(stage.matmul, function)(*factors, out=out) is out
+        assert_product(stage, out, a, b, dtype)
 
-    stage = load_stage("stage2_numpy")
 
-    @pytest.mark.parametrize("function", PRODUCTS)
-    def test_mixed_dtypes_are_a_type_error_that_names_both(self, function: str) -> None:
-        a, b = np.ones((2, 2), dtype=np.float32), np.ones((2, 2), dtype=np.float64)
-        with pytest.raises(TypeError, match=r"float32.*float64"):
-            getattr(self.stage.matmul, function)(a, b)
-
-    @pytest.mark.parametrize("function", PRODUCTS)
-    def test_products_keep_their_dtype(self, dtype: str, function: str) -> None:
-        a = np.ones((2, 2), dtype=dtype)
-        assert getattr(self.stage.matmul, function)(a, a).dtype == dtype
-
-    @pytest.mark.parametrize(("m", "k", "n"), AWKWARD_SIZES)
-    @pytest.mark.parametrize("function", PRODUCTS)
-    def test_a_poisoned_out_buffer_is_filled_completely(
-        self, function: str, dtype: str, m: int, k: int, n: int
-    ) -> None:
-        a, b = random_pair(m, k, n, dtype)
-        left = np.ascontiguousarray(a.T) if function == "matmul_tn" else a
-        right = np.ascontiguousarray(b.T) if function == "matmul_nt" else b
-        out = np.full((m, n), np.nan, dtype=dtype)
-        result = getattr(self.stage.matmul, function)(left, right, out=out)
-        assert result is out
-        assert_product(self.stage, out, a, b, dtype)
-
-    @pytest.mark.parametrize("function", PRODUCTS)
-    @pytest.mark.parametrize("out", [np.zeros((2, 3)), np.zeros((2, 2), dtype=np.float32)], ids=["shape", "dtype"])
-    def test_an_out_buffer_of_another_shape_or_dtype_is_rejected(self, function: str, out: np.ndarray) -> None:
+@pytest.mark.parametrize("function", PRODUCTS)
+def test_stage_2_names_mixed_dtypes_and_an_out_that_does_not_fit(function: str) -> None:
+    multiply, ones = getattr(load_stage("stage2_numpy").matmul, function), np.ones((2, 2))
+    with pytest.raises(TypeError, match=r"float32.*float64"):
+        multiply(ones.astype("float32"), ones)
+    for out in (np.zeros((2, 3)), np.zeros((2, 2), dtype=np.float32)):
         with pytest.raises((ValueError, TypeError), match="out"):
-            getattr(self.stage.matmul, function)(np.ones((2, 2)), np.ones((2, 2)), out=out)
+            multiply(ones, ones, out=out)

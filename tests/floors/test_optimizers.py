@@ -1,16 +1,15 @@
-"""Optimizers: the numbers and shapes they refuse, and a state that can be saved, loaded and carried between stages.
+"""Optimizers: what they change, and a state that can be saved, loaded and carried between stages.
 
-That their steps are PyTorch's is tested in test_oracle.
+That their steps are PyTorch's is tested in test_oracle, what they refuse in test_same_errors.
 """
 
 import math
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shared.contract import OPTIMIZERS, Stage, load_stage
+from shared.contract import Stage, load_stage
 from tests.stages import STAGE_PARAMS
 
 CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {
@@ -77,27 +76,6 @@ def test_the_first_adam_step_is_the_learning_rate_whatever_the_size_of_the_gradi
         np.testing.assert_allclose(host(stage, parameters[0]), [0.99, 1.01], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"), [("SGD", "momentum"), ("RMSProp", "alpha"), ("Adam", "beta1"), ("Adam", "beta2")]
-)
-@pytest.mark.parametrize("value", [1.0, 1.5, -0.1, math.nan, math.inf])
-def test_a_decay_factor_outside_zero_to_one_is_rejected(stage: Stage, name: str, argument: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{argument}: .*got {value}"):
-        getattr(stage.optimizers, name)(learning_rate=0.1, **{argument: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [(name, "weight_decay") for name in OPTIMIZERS] + [("RMSProp", "epsilon"), ("Adam", "epsilon")],
-)
-@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf])
-def test_a_negative_or_endless_epsilon_or_decay_is_rejected(
-    stage: Stage, name: str, argument: str, value: float
-) -> None:
-    with pytest.raises(ValueError, match=f"{argument}: .*got {value}"):
-        getattr(stage.optimizers, name)(learning_rate=0.1, **{argument: value})
-
-
 @pytest.mark.parametrize(("moment", "expected"), [(math.nan, math.nan), (0.0, math.nan), (1.0, -math.inf)])
 def test_a_moment_divided_by_0_is_what_ieee_arithmetic_makes_of_it(
     stage: Stage, moment: float, expected: float
@@ -110,28 +88,6 @@ def test_a_moment_divided_by_0_is_what_ieee_arithmetic_makes_of_it(
     with np.errstate(divide="ignore", invalid="ignore"):
         optimizer.step(parameters, gradients)
     np.testing.assert_array_equal(host(stage, parameters[0]), [expected])
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_too_few_or_too_many_gradients_are_rejected_and_nothing_moves(stage: Stage, case: str) -> None:
-    parameters, gradients = arrays(stage, 0), arrays(stage, 1)
-    for wrong in (gradients[:1], [*gradients, gradients[0]], []):
-        with pytest.raises(ValueError, match=f"2 parameters but {len(wrong)} arrays in gradients"):
-            make(stage, case).step(parameters, wrong)
-    for parameter, start in zip(parameters, numbers(0), strict=True):
-        assert np.array_equal(host(stage, parameter), start)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_gradient_of_another_shape_is_rejected_and_nothing_moves(stage: Stage, case: str) -> None:
-    parameters, gradients = arrays(stage, 0), arrays(stage, 1)
-    gradients[1] = stage.arrays.asarray(np.ones(3), "float64")
-    optimizer = make(stage, case)
-    with pytest.raises(ValueError, match=re.escape("parameter 1 is (2,) but number 1 of gradients is (3,)")):
-        optimizer.step(parameters, gradients)
-    assert optimizer.state()["steps"] == 0
-    for parameter, start in zip(parameters, numbers(0), strict=True):
-        assert np.array_equal(host(stage, parameter), start)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if CASES[case][2]])
@@ -168,21 +124,6 @@ def test_a_saved_state_does_not_move_with_later_steps(stage: Stage, case: str) -
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_loaded_state_continues_bit_for_bit_and_stays_the_callers(stage: Stage, case: str) -> None:
-    straight = steps(stage, make(stage, case), arrays(stage, 0), range(1, 7))
-
-    first, parameters = make(stage, case), arrays(stage, 0)
-    steps(stage, first, parameters, range(1, 4))
-    state = first.state()
-    for _ in range(2):  # loaded twice: the first continuation must not have changed it
-        second = make(stage, case)
-        second.load_state(state)
-        copies = [stage.arrays.asarray(host(stage, p), "float64") for p in parameters]
-        ends = steps(stage, second, copies, range(4, 7))
-        assert all(np.array_equal(end, expected) for end, expected in zip(ends, straight, strict=True))
-
-
-@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("writer_name", STAGE_PARAMS)
 def test_a_state_continues_on_another_stage(stage: Stage, writer_name: str, case: str) -> None:
     writer = load_stage(writer_name)
@@ -193,8 +134,9 @@ def test_a_state_continues_on_another_stage(stage: Stage, writer_name: str, case
     second = make(stage, case)
     second.load_state(first.state())
     ends = steps(stage, second, [stage.arrays.asarray(p, "float64") for p in middle], range(4, 7))
+    rtol, atol = (0, 0) if writer_name == stage.name else (1e-12, 1e-14)
     for end, expected in zip(ends, straight, strict=True):
-        np.testing.assert_allclose(end, expected, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(end, expected, rtol=rtol, atol=atol)
 
 
 def test_a_state_of_steps_without_buffers_is_not_for_an_optimizer_that_has_some(stage: Stage) -> None:
@@ -205,30 +147,3 @@ def test_a_state_of_steps_without_buffers_is_not_for_an_optimizer_that_has_some(
         with pytest.raises(ValueError, match=r"load_state: expected buffers .*, got \[\]: this state is another"):
             other.load_state(plain.state())
         other.load_state({"steps": 0, "buffers": {}})  # before the first step there are none
-
-
-def test_nesterov_is_true_or_false_and_keeps_its_momentum(stage: Stage) -> None:
-    optimizer = stage.optimizers.SGD(0.1, momentum=0.9, nesterov=True)
-    with pytest.raises(ValueError, match="nesterov: needs a momentum above 0, got momentum 0"):
-        optimizer.momentum = 0.0
-    assert optimizer.momentum == 0.9
-    for value in ("no", None, 2):
-        with pytest.raises(TypeError, match=f"nesterov: expected True or False, got {value!r}"):
-            stage.optimizers.SGD(0.1, 0.9, value)
-    optimizer.nesterov = False
-    optimizer.momentum = 0.0
-
-
-def test_a_learning_rate_beyond_all_floats_is_refused(stage: Stage) -> None:
-    with pytest.raises(ValueError, match="learning_rate: expected a finite number of at least 0, got inf"):
-        stage.optimizers.SGD(10**400)
-
-
-def test_a_negative_second_moment_gives_nan_as_the_arithmetic_says(stage: Stage) -> None:
-    optimizer = stage.optimizers.Adam(0.1)
-    buffers = {name: [stage.arrays.asarray([[-1.0]])] for name in ("first_moment", "second_moment")}
-    optimizer.load_state({"steps": 1, "buffers": buffers})
-    parameters = [stage.arrays.asarray([[1.0]])]
-    with np.errstate(invalid="ignore"):
-        optimizer.step(parameters, [stage.arrays.asarray([[0.0]])])
-    assert np.isnan(host(stage, parameters[0])).all()

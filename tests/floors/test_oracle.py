@@ -45,11 +45,6 @@ def about() -> dict[str, Any]:
     return json.loads(str(oracle()["about"]))
 
 
-@pytest.fixture(params=["float64", "float32"])
-def dtype(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 def assert_agrees(
     got: Any, expected: np.ndarray, tolerance: float, what: str = "", scale_of: np.ndarray | None = None
 ) -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.contract import Stage, load_stage
-from tests.stages import STAGE_PARAMS
+from shared.contract import Stage
 
 few = settings(
     max_examples=20,
@@ -19,16 +18,6 @@ few = settings(
 )
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(3, 9), st.integers(3, 9))
-
-
-@pytest.fixture(params=STAGE_PARAMS)
-def stage(request: pytest.FixtureRequest) -> Stage:
-    return load_stage(request.param)
-
-
-@pytest.fixture(params=["float64", "float32"])
-def dtype(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def host(stage: Stage, array: Any) -> np.ndarray:

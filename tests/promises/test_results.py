@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.promises.earlier_files import MADE, run
+from tests.wide import wide
 
 
 def test_results_compare_with_later_ones(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,6 +17,7 @@ def test_results_compare_with_later_ones(capsys: pytest.CaptureFixture[str]) -> 
     assert "packed" in capsys.readouterr().out
 
 
+@wide
 def test_figures_are_drawn_from_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("charts", str(MADE / "bench-later.json"), "--out", str(tmp_path)) == 0
     assert "figure" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from shared.training.checkpoints import build_network, load_checkpoint, restore_
 from shared.training.metrics import read_metrics
 from tests.promises.earlier_files import MADE, copied, run
 from tests.stages import STAGE_PARAMS, without_announcement
+from tests.wide import wide
 
 CHAOS = 0.1
 """Stage 3's run has a learning rate of 0.1 and a momentum of 0.9, which throws three neurons about: on a machine whose
@@ -82,6 +83,7 @@ def test_an_interrupted_run_goes_on_and_ends_where_the_old_program_ended(
     assert found["best_epoch"] == expected["best_epoch"]
 
 
+@wide
 def test_a_run_from_its_beginning_ends_there_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads((MADE / "trained" / "stage2" / "finished.json").read_text())
     settings = load_checkpoint(MADE / "trained" / "stage2" / "last.safetensors").about_run["notes"]

@@ -18,7 +18,7 @@ from shared.machine.processes import ROOT
 from shared.training.checkpoints import load_checkpoint
 from stage2_numpy.eight_bit_network import EightBitNetwork, all_steps
 from stage2_numpy.eight_bit_steps import Step
-from stage2_numpy.eight_bits import integer_matmul, quantise
+from stage2_numpy.eight_bits import integer_matmul
 from stage2_numpy.network import Network
 from tests.layered_forms import FORMS
 from tests.random_architectures import random_architecture
@@ -75,14 +75,16 @@ def test_dense_layers_are_what_whole_numbers_give_by_hand() -> None:
     np.testing.assert_allclose(logits, by_hand(eight, x.reshape(12, -1).astype(np.float32)), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("architecture", [*(Architecture(*form) for form in FORMS.values()), *map(named, NAMED)])
+@pytest.mark.parametrize(
+    "architecture", [*(Architecture(*form) for form in FORMS.values()), *widely(map(named, NAMED))]
+)
 def test_in_floats_nothing_is_lost_by_folding(architecture: Architecture) -> None:
     network, eight, x = network_and_images(architecture, seed=3)
     expected = network.forward(x)
     np.testing.assert_allclose(eight.real(x), expected, atol=2e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("seed", widely(range(200), 40))
+@pytest.mark.parametrize("seed", widely(range(200), 12))
 def test_any_architecture_is_off_by_what_its_roundings_explain(seed: int) -> None:
     """Not a proof, but a mistake in a scale or in the order of the layers is far larger."""
     network, eight, x = network_and_images(random_architecture(seed), seed)
@@ -100,13 +102,12 @@ def test_the_answers_are_the_same_by_any_product() -> None:
         assert right.flags.c_contiguous
         return np.matmul(left.astype(np.int64), right.astype(np.int64)).astype(np.int32)
 
-    for form in ("residual_cnn", "lenet5"):
-        _, eight, x = network_and_images(named(form))
-        expected = eight.forward(x)
-        eight.product = plain
-        assert np.array_equal(eight.forward(x), expected)
-        eight.product = lambda left, right: integer_matmul(left, right) + 1
-        assert not np.array_equal(eight.forward(x), expected)
+    _, eight, x = network_and_images(Architecture(*FORMS["blocks in blocks"]))
+    expected = eight.forward(x)
+    eight.product = plain
+    assert np.array_equal(eight.forward(x), expected)
+    eight.product = lambda left, right: integer_matmul(left, right) + 1
+    assert not np.array_equal(eight.forward(x), expected)
 
 
 def test_parts_of_a_batch_give_the_same_as_the_batch() -> None:
@@ -114,14 +115,6 @@ def test_parts_of_a_batch_give_the_same_as_the_batch() -> None:
     many = np.tile(x, (9, 1, 1, 1))  # more than go through at a time
     assert np.array_equal(eight.forward(many), np.tile(eight.forward(x), (9, 1)))
     assert np.array_equal(eight.forward(x.reshape(len(x), -1)), eight.forward(x))
-
-
-def test_the_input_is_not_changed() -> None:
-    _, eight, x = network_and_images(Architecture((2, 4, 4), (RELU, Conv(3, 3), MaxPool(2), Flatten(), Dense(2))))
-    x = x.astype(np.float32)
-    before = x.copy()
-    eight.forward(x)
-    assert np.array_equal(x, before)
 
 
 def test_steps_begin_with_sums_and_what_picks_comes_after_the_rounding() -> None:
@@ -158,18 +151,6 @@ def test_each_step_gives_whole_multiples_of_its_scale() -> None:
             assert np.abs(multiples).max() <= 128.0001
 
 
-def test_what_only_picks_can_come_before_the_rounding_too() -> None:
-    """The same whole numbers: so an exported file may have the two in either order."""
-    values = np.random.default_rng(0).normal(0, 3, (2, 3, 6, 6)).astype(np.float32)
-    scale = np.float32(0.03)
-
-    def picked(x: np.ndarray) -> np.ndarray:
-        windows = np.lib.stride_tricks.sliding_window_view(x, (2, 2), axis=(2, 3))
-        return np.maximum(windows.max(axis=(4, 5)), 0)
-
-    assert np.array_equal(picked(quantise(values, scale)), quantise(picked(values), scale))
-
-
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_a_bias_behind_a_filter_of_zeros_is_not_lost(per_channel: bool) -> None:
     weights = np.array([[0.0, 1.0, 1e-12], [0.0, -1.0, 0.0]], np.float32)  # (in, out)
@@ -184,20 +165,6 @@ def test_numbers_beyond_the_calibration_stay_at_its_end() -> None:
     assert eight.forward(np.array([[2.0], [1e9], [1.0]])).ravel() == pytest.approx([2, 2, 1], abs=0.01)
     assert eight.forward(np.array([[-1e9]])) == pytest.approx(-2 * 128 / 127, abs=0.001)
     assert eight.output_step == pytest.approx(2 / 127)
-
-
-def test_a_scale_for_each_output_loses_less() -> None:
-    rng = np.random.default_rng(1)
-    x, weights = rng.normal(size=(100, 50)), rng.normal(size=(50, 2)) * [0.001, 1.0]
-    exact = x @ weights
-    off = {
-        per_channel: np.abs(
-            EightBitNetwork(mlp([50, 2]), [weights, np.zeros(2)], [], x, per_channel).forward(x) - exact
-        )
-        for per_channel in (False, True)
-    }
-    assert off[False][:, 0].max() > 0.3 * np.abs(exact[:, 0]).max()
-    assert off[True][:, 0].max() < 0.03 * np.abs(exact[:, 0]).max()
 
 
 def test_the_network_that_ships_keeps_its_answers_and_a_quarter_of_its_size() -> None:
@@ -231,13 +198,3 @@ def test_a_layer_of_too_many_inputs_is_named() -> None:
     parameters = [np.zeros(shape, np.float32) for shape in architecture.parameter_shapes()]
     with pytest.raises(ValueError, match="layer 1: 131,071 terms and a bias; a sum of 32 bits has room for 131,071"):
         EightBitNetwork(architecture, parameters, [], np.ones((1, 131_071), np.float32))
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_a_nan_of_the_calibration_is_not_overlooked() -> None:
-    weights = np.array([[3e38], [3e38], [-3e38], [-3e38]])
-    images = np.full((1, 4), 10.0)
-    with pytest.raises(ValueError, match="a network in eight bits: 1 Dense gives numbers that are not finite"):
-        EightBitNetwork(mlp([4, 1]), [weights, np.zeros(1)], [], images)
-    with pytest.raises(ValueError, match="a network in eight bits: expected finite parameters, got infinity or NaN"):
-        EightBitNetwork(mlp([4, 1]), [weights * 1e100, np.zeros(1)], [], images)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.architectures import mlp
+from shared.architectures import Architecture, mlp
 from shared.contract import Stage, StageUnavailable, load_stage
 from shared.dropout import step_masks
+from shared.layers import BatchNorm, Conv, Dense, Flatten, Residual
 from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
 
 try:
@@ -19,6 +20,9 @@ except StageUnavailable as reason:
 REFERENCE = load_stage("stage2_numpy")
 RUNGS: dict[str, Callable[..., float]] = STAGE.network.STEP_LADDER
 SIZES = [13, 11, 7, 5]
+IMAGES = Architecture(
+    (2, 8, 8), (Conv(4, 3, padding=1), BatchNorm(), Residual((Conv(4, 3, padding=1),)), Flatten(), Dense(3))
+)
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "SGD": lambda room: room.SGD(0.1),
     "SGD, weight decay": lambda room: room.SGD(0.1, weight_decay=0.01),
@@ -140,3 +144,23 @@ def test_an_optimizer_whose_state_was_replaced_goes_on_from_the_new_one() -> Non
     second = STAGE.network.Network.from_parameters(parameters, dtype="float64")
     second.train_step(x, y, optimizer)
     assert all(np.array_equal(p, q) for p, q in zip(first.parameters, second.parameters, strict=True))
+
+
+@pytest.mark.parametrize("form", [IMAGES, [128, 5, 3]], ids=["images", "dense"])
+def test_one_optimizer_after_the_other_takes_its_own_steps(form: Any) -> None:
+    x, y = np.random.default_rng(0).random((5, 128)), np.array([0, 1, 2, 0, 1])
+    makes: list[Callable[[], Any]] = [
+        lambda: STAGE.optimizers.SGD(0.1),
+        lambda: STAGE.optimizers.SGD(0.1, momentum=0.9),
+        lambda: STAGE.optimizers.Adam(),
+        lambda: STAGE.optimizers.SGD(0.2),
+        lambda: STAGE.optimizers.RMSProp(),
+    ]
+    whole, by_hand = (STAGE.network.Network(form, dtype="float64") for _ in range(2))
+    for make in makes:
+        one, other = make(), make()
+        for _ in range(2):
+            other.step(by_hand.parameters, by_hand.gradients(x, y))
+            whole.train_step(x, y, one)
+        for a, b in zip(whole.parameters, by_hand.parameters, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

@@ -13,31 +13,11 @@ import pytest
 
 import stage3_c
 from groundup import cli
-from shared.contract import StageUnavailable
-from shared.machine import caches, private_folder
+from shared.machine import private_folder
 from stage3_c import build, compiler, library
-from tests.stage3_c.tiny_c import POSIX, TINY, compiler_or_skip, fake_compiler, write_sources
+from tests.stage3_c.tiny_c import POSIX, TINY, fake_compiler
 
 ROOT = Path(build.__file__).resolve().parents[1]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for each test, and a plain build whatever the suite itself runs with."""
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("GROUNDUP_SANITIZE", raising=False)
-    return tmp_path / "cache" / "stage3"
-
-
-@pytest.fixture(scope="module")
-def real_compiler() -> compiler.Compiler:
-    return compiler_or_skip()
-
-
-@pytest.fixture
-def csrc(tmp_path: Path, real_compiler: compiler.Compiler) -> Path:
-    """A small csrc, where there is a compiler for it."""
-    return write_sources(tmp_path / "csrc")
 
 
 def start(csrc: Path, **environment: str) -> "subprocess.Popen[str]":
@@ -185,52 +165,11 @@ def test_after_an_edit_of_one_source_only_that_one_is_compiled(csrc: Path, tmp_p
 
 
 @POSIX
-def test_after_an_edit_of_the_header_every_source_is_compiled(csrc: Path, tmp_path: Path, noted: None) -> None:
-    build.build(csrc)
-    (csrc / "groundup.h").write_text(TINY["groundup.h"] + "/* edited */\n")
-    build.build(csrc)
-    assert (calls(tmp_path, "csrc/twice.c"), calls(tmp_path, "csrc/machine.c")) == (4, 2)
-
-
-@POSIX
-def test_a_compiler_that_has_built_a_library_is_not_probed_again(csrc: Path, tmp_path: Path, noted: None) -> None:
-    first = build.build(csrc)
-    (csrc / "machine.c").write_text(TINY["machine.c"] + "/* edited */\n")
-    second = build.build(csrc)
-    assert calls(tmp_path, f"probe{compiler.SUFFIX}") == 1
-    assert (second.compiler, second.flags) == (first.compiler, first.flags)
-
-
-@POSIX
-def test_a_compiler_that_has_stopped_working_since_is_told_as_such(
-    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = f'if [ -e "{tmp_path}/gone" ] && [ "$1" != --version ]; then echo "error: no stdlib.h" >&2; exit 1; fi'
-    monkeypatch.setenv("CC", fake_compiler(tmp_path / "failing-cc", body, real_compiler))
-    build.build(csrc)
-    (tmp_path / "gone").touch()
-    (csrc / "machine.c").write_text(TINY["machine.c"] + "/* edited */\n")
-    with pytest.raises(StageUnavailable, match=r"failing-cc.*which does not work \(error: no stdlib\.h\)"):
-        build.build(csrc)
-
-
-@POSIX
-def test_a_library_that_was_removed_is_linked_from_what_was_compiled(csrc: Path, tmp_path: Path, noted: None) -> None:
-    first = build.build(csrc)
-    first.library.unlink()
-    assert build.build(csrc) == first
-    assert calls(tmp_path, "csrc/") == 3
-
-
-@POSIX
-@pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: b""])
-def test_a_damaged_object_is_compiled_anew(
-    csrc: Path, own_cache: Path, tmp_path: Path, noted: None, damage: Callable[[bytes], bytes]
-) -> None:
+def test_a_damaged_object_is_compiled_anew(csrc: Path, own_cache: Path, tmp_path: Path, noted: None) -> None:
     first = build.build(csrc)
     first.library.unlink()
     for file in objects(own_cache):
-        file.write_bytes(damage(file.read_bytes()))
+        file.write_bytes(file.read_bytes()[:-1])
     again = build.build(csrc)
     assert ctypes.CDLL(str(again.library)).answer() == 42
     assert calls(tmp_path, "csrc/") == 6
@@ -319,7 +258,7 @@ def test_a_damaged_library_is_built_anew(csrc: Path, damage: Callable[[bytes], b
     assert ctypes.CDLL(str(again.library)).answer() == 42
 
 
-@pytest.mark.parametrize("damage", ["", "{}", "[]", '{"sha256": "0"}'])
+@pytest.mark.parametrize("damage", ["", '{"sha256": "0"}'])
 def test_a_library_with_a_damaged_record_is_built_anew(csrc: Path, damage: str) -> None:
     built = build.build(csrc)
     (built.library.parent / build.RECORD).write_text(damage)
@@ -350,16 +289,6 @@ def test_a_cache_that_cannot_be_made_is_named_with_the_variable_that_moves_it(cs
     assert f"stage 3 cannot be built in the cache folder {said}" in str(error.value)
 
 
-def test_without_groundup_cache_the_library_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GROUNDUP_CACHE")
-    assert build.cache_folder() == caches.user_cache() / "stage3"
-
-
-def test_a_folder_without_sources_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"has no \.c files"):
-        build.build(tmp_path)
-
-
 # Sources that do not compile
 
 
@@ -367,11 +296,9 @@ def test_a_folder_without_sources_is_named(tmp_path: Path) -> None:
     ("body", "line", "said"),
     [
         ("    return x + x\n", 5, "expected"),
-        ("    return x + y;\n", 5, "y"),
-        ("    int unused = 0;\n    return x;\n", 5, "unused"),
         ("    float narrowed = (double)x * 2;\n    return narrowed;\n", 5, "conver"),
     ],
-    ids=["syntax error", "undeclared name", "-Wall", "-Wconversion"],
+    ids=["syntax error", "-Wconversion"],
 )
 def test_an_error_shows_the_file_the_line_and_the_compilers_words(csrc: Path, body: str, line: int, said: str) -> None:
     (csrc / "twice.c").write_text(TINY["twice.c"].replace("    return x + x;\n", body))
@@ -413,13 +340,12 @@ def test_the_program_tells_a_compile_error_in_full_with_exit_code_2(
     (csrc / "twice.c").write_text(TINY["twice.c"].replace("x + x;", "x + x"))
     monkeypatch.setattr(stage3_c, "_facts", {})
     monkeypatch.setattr(library, "load", lambda: build.build(csrc))
-    for command in (["check", "c"], ["race"], ["train", "c"], ["bench"]):
-        with pytest.raises(SystemExit) as end:
-            cli.main(command)
-        first, *rest = capsys.readouterr().err.splitlines()
-        assert end.value.code == 2
-        assert first.startswith("error: csrc/twice.c does not compile (")
-        assert any("csrc/twice.c:5:" in line for line in rest)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["train", "c"])
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert end.value.code == 2
+    assert first.startswith("error: csrc/twice.c does not compile (")
+    assert any("csrc/twice.c:5:" in line for line in rest)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")

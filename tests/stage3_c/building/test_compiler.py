@@ -17,27 +17,8 @@ import stage3_c
 from groundup.stages import all_stages
 from shared import contract
 from stage3_c import build, compiler, library
-from tests.stage3_c.tiny_c import POSIX, compiler_or_skip, fake_compiler, write_sources
-from tests.wide import wide
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for each test, and a plain build whatever the suite itself runs with."""
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("GROUNDUP_SANITIZE", raising=False)
-    return tmp_path / "cache" / "stage3"
-
-
-@pytest.fixture(scope="module")
-def real_compiler() -> compiler.Compiler:
-    return compiler_or_skip()
-
-
-@pytest.fixture
-def csrc(tmp_path: Path, real_compiler: compiler.Compiler) -> Path:
-    """A small csrc, where there is a compiler for it."""
-    return write_sources(tmp_path / "csrc")
+from tests.stage3_c.tiny_c import POSIX, fake_compiler
+from tests.wide import wide, widely
 
 
 @pytest.fixture
@@ -127,15 +108,6 @@ def test_options_that_a_compiler_does_not_know_are_left_out(
     assert [flag for flag in built.flags if "native" in flag or "--param" in flag] == list(taken)
 
 
-def test_clang_is_not_asked_for_a_parameter_of_gcc() -> None:
-    def tried(version: str) -> set[str]:
-        known = compiler.Compiler(("cc",), "/usr/bin/cc", version)
-        return {option for options in compiler.processor_options(known) for option in options}
-
-    assert compiler.FUSE_EVERY_SUM in tried("cc (Debian 12.2.0-14) 12.2.0")
-    assert compiler.FUSE_EVERY_SUM not in tried("Apple clang version 17.0.0 (clang-1700.0.13.3)")
-
-
 @POSIX
 def test_a_library_that_was_made_with_other_options_is_not_taken_from_the_cache(
     csrc: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
@@ -208,8 +180,6 @@ def test_ziglang_compiles_where_there_is_no_other_compiler(
     assert build.build(csrc) == replace(built, compiled=False)
 
 
-FAST = ["-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-ffinite-math-only"]
-ASKS_NAN = '#include "groundup.h"\nEXPORT int NAME(nan)(real x);\nEXPORT int NAME(nan)(real x) { return x != x; }\n'
 SUBNORMALS = """
 import sys
 import numpy as np
@@ -222,7 +192,7 @@ print(np.float32(1e-38) * np.float32(1e-3) != 0)
 
 
 @POSIX
-@pytest.mark.parametrize("option", FAST)
+@pytest.mark.parametrize("option", widely(["-ffast-math", "-Ofast"]))
 def test_fast_mathematics_in_cc_is_undone_and_told(
     csrc: Path,
     option: str,
@@ -247,19 +217,6 @@ def test_fast_mathematics_in_cc_is_undone_and_told(
 
 
 @POSIX
-def test_a_compiler_whose_default_is_fast_is_undone_too(
-    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = tmp_path / "cc"
-    mine.write_text(
-        f'#!/bin/sh\nexec {shlex.join([real_compiler.path, *real_compiler.command[1:]])} -ffast-math "$@"\n'
-    )
-    mine.chmod(0o755)
-    monkeypatch.setenv("CC", str(mine))
-    assert build.build(csrc).fast_math
-
-
-@POSIX
 def test_fast_mathematics_that_comes_last_is_refused(
     csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,23 +228,6 @@ def test_fast_mathematics_that_comes_last_is_refused(
     monkeypatch.setenv("CC", str(mine))
     with pytest.raises(contract.StageUnavailable, match="fast mathematics, which the options cannot undo"):
         build.build(csrc)
-
-
-@POSIX
-@wide
-def test_a_library_that_switches_subnormal_numbers_off_is_refused(
-    csrc: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = [real_compiler.path, *real_compiler.command[1:]]
-    start_up = compiler.run([*command, "-print-file-name=crtfastmath.o"]).stdout.strip()
-    if not Path(start_up).is_file():
-        pytest.skip("this compiler has no crtfastmath.o")
-    monkeypatch.setenv("CC", f"{shlex.join(command)} -Wl,{start_up}")
-    monkeypatch.setenv("GROUNDUP_CSRC", str(csrc))
-    load = "try: library.load()\n    except StageUnavailable as error: print(error)"
-    code = f"from shared.contract import StageUnavailable; from stage3_c import library\nfor _ in '12':\n    {load}"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.count("which does not work (fast mathematics, which the options cannot undo). Set CC") == 2
 
 
 def test_an_exact_compiler_is_not_told_about(

@@ -16,6 +16,7 @@ from shared.machine.processes import finding_our_packages, python
 from stage3_c import compiler
 from tests.interrupts import hear
 from tests.strangers.test_signals import started_by
+from tests.wide import widely
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in Linux's /proc")
 
@@ -37,8 +38,11 @@ def cc(folder: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("one", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("words", [LIBRARY, PROGRAM], ids=["a program's own", "train"])
+@pytest.mark.parametrize(
+    ("words", "one"),
+    widely([(PROGRAM, signal.SIGINT), (LIBRARY, signal.SIGTERM), (PROGRAM, signal.SIGHUP)]),
+    ids=["train", "a program's own", "the terminal is closed"],
+)
 def test_a_signal_during_a_build_ends_the_compilers(words: list[str], one: signal.Signals, tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
     variables = {"GROUNDUP_TEST_MARK": mark, "CC": cc(tmp_path), "GROUNDUP_CACHE": str(tmp_path / "cache")}

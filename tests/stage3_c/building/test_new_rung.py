@@ -14,6 +14,7 @@ import pytest
 
 from shared.machine.processes import ROOT
 from tests.stages import REASONS, USABLE_STAGES
+from tests.wide import wide
 
 pytestmark = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
 
@@ -121,6 +122,7 @@ def test_the_files_are_those_that_contributing_lists() -> None:
     assert len(listed) <= MOST_FILES
 
 
+@wide
 def test_a_rung_that_was_added_there_is_in_the_ladder_and_checked(tmp_path: Path) -> None:
     add_a_rung(copied(tmp_path))
     environment = os.environ | {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shared.contract import IMAGE_ROOMS, ROOMS
-from tests.house.source_tree import FLOORS, PACKAGES, ROOT, files
+from tests.layout.source_tree import FOLDERS, PACKAGES, ROOT, STAGES, files
 
 NAMED = re.compile(r"(?<![\w.-])(?:[\w-]+/)*([\w-]+\.(?:py|c|h|md|toml))\b")
 
@@ -20,8 +20,6 @@ NOT_OURS = {
     *("SCRIPT.py", "kernels.py", "script.py", "progress.toml"),  # a reader's own
     *("math.h", "cuda_occupancy.h", "xoroshiro128plus.c", "splitmix64.c"),  # other people's
 }
-
-FOLDERS = (*PACKAGES, "tests", "docs", "examples", "scripts")
 
 
 def prose(text: str) -> Iterator[str]:
@@ -36,8 +34,9 @@ def prose(text: str) -> Iterator[str]:
 
 def missing(text: str, there: set[str]) -> list[str]:
     """The names of files in a Python file's prose that are neither there nor somebody else's."""
-    found = {name for part in prose(text) for name in NAMED.findall(part)} if NAMED.search(text) else set()
-    return sorted(found - there - NOT_OURS)
+    if not set(NAMED.findall(text)) - there - NOT_OURS:
+        return []
+    return sorted({name for part in prose(text) for name in NAMED.findall(part)} - there - NOT_OURS)
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +52,9 @@ def test_every_file_that_a_docstring_or_comment_names_is_there(folder: str, ther
 
 
 def not_on_the_map(folder: Path) -> list[str]:
-    """The files of a folder that the first lines of its __init__.py do not name; a stage's rooms and train.py are
+    """The files of a folder that the first lines of its __init__.py do not name; a stage's modules and train.py are
     known from the architecture page."""
-    known = {"__init__", "__main__", *((*ROOMS, *IMAGE_ROOMS, "train") if folder.name in FLOORS else ())}
+    known = {"__init__", "__main__", *((*ROOMS, *IMAGE_ROOMS, "train") if folder.name in STAGES else ())}
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
     return [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in known | set(re.findall(r"\w+", text))]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.house.source_tree import files, module_name, sources
+from tests.layout.source_tree import PACKAGES, sources
+from tests.wide import wide
 
 
 def names_of(text: str) -> set[str] | None:
@@ -26,7 +27,7 @@ def names_of(text: str) -> set[str] | None:
     return found
 
 
-class House:
+class KnownNames:
     """The names of every module: our packages' and the tests' own."""
 
     def __init__(self, texts: dict[str, str]) -> None:
@@ -76,8 +77,8 @@ def taken(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield owner.id, str(name.value)
 
 
+@wide
 def test_every_name_that_a_test_takes_from_a_module_is_there() -> None:
-    of_tests = {module_name(path): path.read_text(encoding="utf-8") for path in files("tests")}
-    house = House({**sources(), **of_tests})
-    missing = [f"{test}: {name}" for test, text in of_tests.items() for name in house.missing(text)]
+    known = KnownNames(sources(*PACKAGES, "tests"))
+    missing = [f"{test}: {name}" for test, text in sources("tests").items() for name in known.missing(text)]
     assert missing == []

@@ -15,8 +15,8 @@ import pytest
 
 from shared.machine.processes import ROOT
 from shared.names import ACTIVATIONS
-from tests.stages import REASONS, STAGE_PARAMS, USABLE_STAGES
-from tests.wide import wide
+from tests.stages import STAGE_PARAMS
+from tests.wide import widely
 
 MOST_FILES = 8
 COUNT = len(ACTIVATIONS)
@@ -161,20 +161,18 @@ from shared.checks.steps import trace_step, whole_step
 from shared.checks.trajectory import trajectory
 from shared.contract import load_stage
 
-name, networks = sys.argv[1], sys.argv[2:] == ["networks"]
-stage, reference, rng = load_stage(name), load_stage("stage1_pure_python"), np.random.default_rng(0)
+stage, reference, rng = load_stage(sys.argv[1]), load_stage("stage1_pure_python"), np.random.default_rng(0)
 assert Path(shared.__file__).parents[1] == Path.cwd(), shared.__file__
 pair, comparisons = Pair(stage, reference, "float64"), []
 for z, about in logits(pair, rng, (3, 5)):
     grad = pair.rounded(rng.standard_normal(z.shape))
     comparisons.append(activation_check(pair, "smooth_relu", z, case=about))
     comparisons.append(activation_backward_check(pair, "smooth_relu", z, grad, case=about))
-if networks:
-    problem = dense_problem(pair, rng, "smooth_relu", "softmax_cross_entropy")
-    comparisons += [*trace_step(pair, problem), *whole_step(pair, problem, rungs=stage.number < 4)]
-    comparisons += trajectory(pair, problem, "Adam", steps=3)
-    slopes = check_gradients(stage, mlp(SIZES, "smooth_relu"), "softmax_cross_entropy")
-    assert slopes.ok, str(slopes)
+problem = dense_problem(pair, rng, "smooth_relu", "softmax_cross_entropy")
+comparisons += [*trace_step(pair, problem), *whole_step(pair, problem, rungs=stage.number < 4)]
+comparisons += trajectory(pair, problem, "Adam", steps=3)
+slopes = check_gradients(stage, mlp(SIZES, "smooth_relu"), "softmax_cross_entropy")
+assert slopes.ok, str(slopes)
 print(len(comparisons), *(str(comparison) for comparison in comparisons if not comparison.ok), sep=chr(10))
 """
 
@@ -192,12 +190,12 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def comparisons_of(folder: Path, *arguments: str) -> list[str]:
+def comparisons_of(folder: Path, stage: str) -> list[str]:
     """The number of comparisons, then each that failed."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     environment.pop("GROUNDUP_CSRC", None)
     result = subprocess.run(
-        [sys.executable, "-c", CHECK, *arguments],
+        [sys.executable, "-c", CHECK, stage],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -211,25 +209,8 @@ def test_the_files_are_those_that_contributing_lists() -> None:
     assert len(EDITS) <= MOST_FILES
 
 
-@pytest.mark.parametrize("name", ["stage1_pure_python", "stage2_numpy"])
-def test_networks_of_the_first_stages_compute_it(name: str, tmp_path: Path) -> None:
-    count, *failed = comparisons_of(copied(tmp_path), name, "networks")
-    assert failed == []
-    assert int(count) > 40
-
-
-@pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
-def test_the_c_of_stage_3_computes_it(tmp_path: Path) -> None:
-    folder = copied(tmp_path)
-    for source in (folder / "stage3_c" / "csrc").glob("*.c"):  # all of them take half a minute to compile
-        if source.name not in ("activations.c", "machine.c", "pool.c"):
-            source.unlink()
-    assert comparisons_of(folder, "stage3_c") == ["8"]
-
-
-@wide
-@pytest.mark.parametrize("name", STAGE_PARAMS[2:])
-def test_networks_of_the_later_stages_compute_it(name: str, tmp_path: Path) -> None:
-    count, *failed = comparisons_of(copied(tmp_path), name, "networks")
+@pytest.mark.parametrize("name", widely(STAGE_PARAMS))
+def test_networks_of_every_stage_compute_it(name: str, tmp_path: Path) -> None:
+    count, *failed = comparisons_of(copied(tmp_path), name)
     assert failed == []
     assert int(count) > 40
