@@ -1,11 +1,8 @@
 """The drawing of a network: a row for each layer with weights or windows, and the way around a residual block."""
 
-from pathlib import Path
-
 import pytest
 
 from shared.architectures import NAMED, Architecture, mlp, named
-from shared.charts.drawing.save import save
 from shared.charts.drawing.style import Chart
 from shared.charts.figures.architecture import TITLES, drawing, rows_of
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Residual
@@ -64,8 +61,3 @@ def test_what_follows_a_layer_stands_in_its_row_and_blocks_go_from_their_input_t
 )
 def test_the_title_says_where_parameters_and_work_are(name: str, found: str) -> None:
     assert drawing(CASES[name], name).title.replace("\u00a0", " ") == f"{name}: {found}"
-
-
-def test_one_svg_has_both_palettes(tmp_path: Path) -> None:
-    _, svg = save(drawing(named("lenet5"), "LeNet-5").figure, tmp_path / "lenet5")
-    assert "prefers-color-scheme:dark" in svg.read_text(encoding="utf-8")

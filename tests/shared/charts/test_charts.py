@@ -106,14 +106,6 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     ]
 
 
-def test_rows_that_were_skipped_are_no_obstacle() -> None:
-    full = full_results()
-    skipped = [
-        replace(row, measurement=None, ratio=None, against={}, memory=None, skipped="too slow") for row in full.rows
-    ]
-    assert [chart.name for chart in book.draw(replace(full, rows=skipped))] == ["training_curves", "accuracy_in_time"]
-
-
 def test_by_default_the_emulator_is_in_no_figure_but_the_training_curves() -> None:
     full = full_results()
     without = replace(full, rows=[row for row in full.rows if not row.emulated], environment=gpu_results().environment)
@@ -133,22 +125,12 @@ def test_a_figure_that_leaves_the_emulator_out_says_so() -> None:
     assert "emulated" not in feet["products"]  # of which it did none
 
 
-def test_no_headline_is_the_emulators() -> None:
-    for plain, with_it in zip(drawn("full"), drawn("full", emulated=True), strict=True):
-        assert plain.title == with_it.title
-
-
 def test_where_the_emulators_times_are_shown_each_is_named() -> None:
     charts = {chart.name: chart for chart in drawn("full", emulated=True)}
     for name in ("time_per_stage", "step_parts", "phases", "memory"):
         shown = " ".join(text.get_text() for text in checks.texts(charts[name].figure))
         assert "emulated" in shown
         assert "emulated" in charts[name].alt
-
-
-def test_the_emulator_alone_has_no_figure_of_times() -> None:
-    alone = only(full_results(), stages=[FOUR])
-    assert [chart.name for chart in book.draw(alone, emulated=True)] == ["training_curves"]
 
 
 def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from shared.charts.figures.ladder_share import ladder_share
 from shared.charts.figures.ladder_sizes import ladder_sizes
 from shared.charts.figures.roofline import roofline
 from shared.charts.figures.sizes import Crossing, overtaking, speed_against_size
-from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only
+from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results
 
 
 def shown(chart: Chart | None) -> Chart:
@@ -54,16 +54,6 @@ def test_every_rung_of_the_cpu_stands_at_its_share_of_the_best_library() -> None
     assert said(chart.title) == "C reaches 118 % of the best library, pure Python 0.12 %"
     assert "stage 3: C 118 % (threads, 168 GFLOP/s)" in said(chart.alt)
     assert [line for line in axes.lines if list(line.get_xdata()) == [1, 1]]  # type: ignore[arg-type]  # the library
-
-
-def test_a_point_of_float64_far_above_the_library_lies_within_the_plot() -> None:
-    full = full_results()
-    last = ("ladder", THREE, "threads", "float64")
-    far = [replace(row, ratio=0.2) if (row.kind, row.stage, row.name, row.dtype) == last else row for row in full.rows]
-    (axes,) = shown(ladder_share(replace(full, rows=far))).figure.axes
-    ends = [float(x) for line in axes.lines if line.get_transform() == axes.transData for x in line.get_xdata()]  # type: ignore[arg-type]
-    assert max(ends) > 4
-    assert axes.get_xlim()[1] > 1.5 * max(ends)
 
 
 RUNGS = {
@@ -148,12 +138,6 @@ def test_overtaking(mine: dict[int, float], others: list[dict[int, float]], expe
         assert found == pytest.approx(expected)
 
 
-def test_without_a_crossing_none_is_claimed() -> None:
-    chart = shown(speed_against_size(only(full_results(), stages=[ONE, TWO])))
-    assert said(chart.title) == "NumPy is fastest at 512: 202 GFLOP/s"
-    assert not [line for line in chart.figure.axes[0].lines if line.get_markerfacecolor() == "none"]
-
-
 def test_each_stage_has_a_panel_with_all_its_rungs_and_the_library() -> None:
     chart = shown(ladder_sizes(gpu_results()))
     panels = [axes for axes in chart.figure.axes if axes.get_visible()]
@@ -192,20 +176,3 @@ def test_a_gpu_has_roofs_of_its_own() -> None:
 def test_there_is_no_roofline_without_both_roofs_and_rungs(missing: str) -> None:
     full = full_results()
     assert roofline(replace(full, rows=[row for row in full.rows if row.kind != missing])) is None
-
-
-def test_a_slow_threads_bandwidth_is_no_roof_for_two() -> None:
-    full = full_results()
-    single = [replace(row, threads=1, bytes=row.bytes // 3) for row in full.rows if row.kind == "bandwidth"]
-    chart = shown(roofline(replace(full, rows=[*full.rows, *single])))
-    assert chart.alt == shown(roofline(full)).alt
-
-
-def test_the_names_of_the_slanted_roofs_are_parallel_to_them() -> None:
-    figure = shown(roofline(full_results())).figure
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    (x0, y0), (x1, y1) = axes.transData.transform([(1, 1), (10, 10)])
-    slope = np.degrees(np.arctan2(y1 - y0, x1 - x0))
-    slanted = [text.get_rotation() for text in axes.texts if "GB/s" in text.get_text()]
-    assert slanted == pytest.approx([slope] * 4, abs=0.1)

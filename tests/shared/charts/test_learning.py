@@ -11,7 +11,7 @@ from shared.charts.drawing.style import Chart
 from shared.charts.drawing.words import NO_BREAK
 from shared.charts.figures.accuracy import accuracy_in_time
 from shared.charts.figures.curves import training_curves
-from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results, only
+from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results
 
 
 def shown(chart: Chart | None) -> Chart:
@@ -84,13 +84,6 @@ def test_the_time_to_the_target_is_the_measured_one() -> None:
     assert [line for line in axes.lines if list(np.ravel(line.get_ydata())) == [97, 97]]
 
 
-def test_without_a_measured_time_it_is_the_end_of_the_epoch_that_reached_it() -> None:
-    chart = shown(accuracy_in_time(only(full_results(), stages=[ONE])))
-    accuracy, seconds = next((c.accuracy, c.seconds) for c in full_results().curves if c.stage == ONE)
-    first = next(i for i, value in enumerate(accuracy) if value >= 0.9)
-    assert said(chart.title) == f"Pure Python is above 90 % after {seconds[first]:.0f} s"
-
-
 def test_who_does_not_reach_the_target_is_said_not_to() -> None:
     chart = shown(accuracy_in_time(results(curve(TWO, accuracy=0.89), curve(THREE, accuracy=0.89))))
     assert said(chart.title) == "NumPy learns to 89.0 % in 2 s"
@@ -105,10 +98,3 @@ def test_the_emulators_seconds_are_shown_only_where_asked_for_and_never_lead() -
     assert "CUDA" not in plain.alt
     assert "stage 4: CUDA, emulated on the CPU after 2 s" in said(with_it.alt)
     assert accuracy_in_time(results(curve(FOUR, emulated=True)), emulated=True) is None
-
-
-def test_another_target_that_was_measured_is_the_line() -> None:
-    full = full_results()
-    rows = [replace(row, accuracy=0.95, name="95 % on mnist, 784-128-10") for row in full.rows if row.kind == "target"]
-    chart = shown(accuracy_in_time(replace(full, rows=rows)))
-    assert said(chart.title).startswith("C is above 95 % after 1.07 s")

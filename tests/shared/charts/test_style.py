@@ -11,7 +11,7 @@ from shared import contract
 from shared.bench.measuring.rows import LIBRARIES
 from shared.charts.drawing import axes as shared_axes
 from shared.charts.drawing import colours, contenders, style, words
-from shared.charts.drawing.colours import INK, PALETTE, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
+from shared.charts.drawing.colours import INK, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
 from tests.shared.bench.bench_results import full_results, tiny_results
 
 
@@ -37,12 +37,6 @@ def test_ink_and_every_contenders_text_can_be_read_on_either_screen(screen: Call
         shade = colours.shade(step / SHADES)
         assert contrast(screen(colours.text_on(shade)), screen(shade)) >= 3.9
     assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
-
-
-def test_a_light_colour_stands_for_one_dark_colour() -> None:
-    dark: dict[str, str] = {}
-    for light, own in PALETTE.values():
-        assert dark.setdefault(light, own) == own, light
 
 
 def test_the_small_print_tells_machine_day_threads_and_what_was_not_whole() -> None:

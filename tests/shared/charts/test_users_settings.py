@@ -61,11 +61,6 @@ def test_a_backend_in_the_environment_changes_nothing_and_is_kept(backend: str, 
     assert backend == "nonsense" or used == backend or "inline" in backend
 
 
-def test_a_fifo_in_place_of_the_settings_is_not_waited_for(plain: bytes, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "matplotlibrc")
-    assert drawn(tmp_path)[0] == plain
-
-
 def test_what_the_program_has_set_changes_no_figure_and_is_there_afterwards(tmp_path: Path) -> None:
     def picture(name: str) -> bytes:
         with house_style():

@@ -18,6 +18,7 @@ from shared.checks.steps import trace_step, whole_step
 from shared.checks.tolerance import Comparison, eps
 from shared.checks.walk import walk
 from shared.checks.winograd import matrices
+from shared.layers import KINDS
 from tests.stages import USABLE_STAGES
 from tests.wide import widely
 
@@ -316,17 +317,7 @@ def test_the_walk_and_the_network_of_the_reference_agree() -> None:
 
 def test_together_the_small_networks_have_every_layer_and_every_loss() -> None:
     kinds = {type(each.layer).__name__ for architecture, _ in SMALL.values() for each in architecture.placed()}
-    assert kinds >= {
-        "Conv",
-        "MaxPool",
-        "AveragePool",
-        "BatchNorm",
-        "Activate",
-        "Flatten",
-        "Dense",
-        "Dropout",
-        "Residual",
-    }
+    assert kinds == set(KINDS)
     assert {loss for _, loss in SMALL.values()} == set(contract.LOSSES)
 
 

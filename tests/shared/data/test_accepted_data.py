@@ -40,11 +40,6 @@ class Series:
         return self.values if dtype is None else self.values.astype(dtype)
 
 
-class GivesMasked:
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ma.MaskedArray:
-        return MASKED
-
-
 @pytest.fixture
 def numpy_stage() -> Stage:
     return load_stage("numpy")
@@ -96,21 +91,11 @@ def test_bools_are_the_labels_0_and_1(stage: Stage) -> None:
     [
         (Y.astype(float), TypeError, r"expected whole numbers, got ndarray of float64; if they are whole: \.astype"),
         (Y.astype(str), TypeError, r"expected whole numbers from 0, got texts like '\d'; .*return_inverse=True"),
-        (np.array(["cat"] * 60, object), TypeError, "got texts like 'cat'"),
-        (np.array([None] * 60, object), TypeError, "expected whole numbers, got ndarray of object"),
         (np.eye(3)[Y], ValueError, r"expected one for each sample, \(n,\), got shape \(60, 3\); y\.argmax"),
-        (Y[:, None], ValueError, r"got shape \(60, 1\)$"),
         (Y[:40], ValueError, "expected as many samples as labels, got 60 and 40"),
-        (np.full(60, 2**63, np.uint64), ValueError, "expected classes from 0, got 9223372036854775808"),
         ([2**70] + [0] * 59, ValueError, "labels: expected classes from 0, got a whole number of 71 bits"),
-        (
-            np.array([-(2**63) - 1] + [0] * 59, object),
-            ValueError,
-            "labels: expected classes from 0, got a whole number of 64 bits",
-        ),
         (np.ma.array(Y, mask=Y == 2), TypeError, "labels: a masked array would lose its mask"),
         ([[0, 1], [2]], ValueError, "labels: expected rows of equal length"),
-        (Y.astype("M8[s]"), TypeError, "expected whole numbers, got ndarray of datetime64"),
     ],
 )
 def test_other_labels_are_refused_with_a_sentence(labels: Any, error: type[Exception], sentence: str) -> None:
@@ -159,18 +144,11 @@ def test_bools_are_pixels_of_0_and_1(stage: Stage) -> None:
     ("x", "error", "sentence"),
     [
         ((X * 255).astype("i2"), TypeError, r"expected floats, or uint8 of pixels from 0 to 255, got ndarray of int16"),
-        ((X * 255).astype("i8").tolist(), TypeError, "got list of int64"),
         ((X > 0.5).astype("u1"), TypeError, "uint8 of 0 and 1 may be pixels or shares"),
         (X.astype(complex), TypeError, "expected numbers, got ndarray of complex128"),
-        (X.astype(object), TypeError, "expected numbers, got ndarray of object"),
-        (X.astype(str), TypeError, "expected numbers, got ndarray of <U"),
         (MASKED, TypeError, "x: a masked array would lose its mask"),
-        (list(MASKED), TypeError, "x: a masked array would lose its mask"),
-        (GivesMasked(), TypeError, "x: a masked array would lose its mask"),
         (X[:, 0], ValueError, r"expected a row for each sample, \(n, features\), got shape \(60,\)"),
         (X[:40], ValueError, "expected as many samples as labels, got 40 and 60"),
-        (X.reshape(60, 2, 2, 2, 2), ValueError, r"got shape \(60, 2, 2, 2, 2\)"),
-        (X.reshape(60, 2, 4, 2), ValueError, "1 or 3 channels before or after these"),
         (RNG.random((60, 3, 4, 3)), ValueError, "where either may be the channels"),
         ([[1.0, 2.0], [3.0]], ValueError, "x: expected rows of equal length"),
         (None, TypeError, "expected numbers, got NoneType of object"),
@@ -192,13 +170,6 @@ def test_numbers_that_are_not_finite_are_named_with_their_place(value: float, sa
 
 def test_large_numbers_are_finite_though_their_sum_is_not() -> None:
     Split(np.full((4, 2), 1.7e308), np.zeros(4, int))
-
-
-def test_samples_are_the_same_when_numpy_raises() -> None:
-    with np.errstate(all="raise"):
-        np.testing.assert_array_equal(Split(np.array([[1e-5000, 1.0]], np.longdouble), [0]).x, [[0.0, 1.0]])  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="x: expected finite numbers, but sample 0 has inf"):
-            Split(np.array([[np.longdouble("1e400")]]), [0])  # type: ignore[arg-type]
 
 
 def test_images_keep_their_shape_and_become_rows() -> None:
@@ -278,10 +249,6 @@ class _Takes16:
     )
 
 
-def test_whole_numbers_of_numpy_are_settings() -> None:
-    assert type(TrainingSettings(epochs=np.int64(2), batch_size=np.uint8(8)).batch_size) is int
-
-
 class TestABatchOfOneForABatchNormalisation:
     def network(self, stage: Stage) -> Any:
         return stage.network.Network(Architecture((16,), (Dense(4), BatchNorm(), Dense(3))))
@@ -328,17 +295,9 @@ def test_a_form_comes_back_from_the_notes() -> None:
         [],
         {"shape": [1, 2, 3]},
         {"shape": [1, 2, 2], "classes": ["a", "b"], "on_white": 1},
-        {"shape": [1, 2, 2], "classes": ["a", "b"], "on_black": False},
-        {"shape": [1, 2], "classes": ["a", "b"]},
-        {"shape": [2, 2, 2], "classes": ["a", "b"]},
         {"shape": [1, 0, 2], "classes": ["a", "b"]},
         {"shape": [1, 2**20, 2**20], "classes": ["a", "b"]},
-        {"shape": [1, True, 2], "classes": ["a", "b"]},
         {"shape": [1, 2, 2], "classes": ["a", "a"]},
-        {"shape": [1, 2, 2], "classes": ["a"]},
-        {"shape": [1, 2, 2], "classes": ["a", 3]},
-        {"shape": [1, 2, 2], "classes": ["a", ""]},
-        {"shape": [1, 2, 2], "classes": ["a", "b" * 201]},
         {"shape": [1, 2, 2], "classes": [str(i) for i in range(1001)]},
     ],
 )

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import hashlib
-import os
 import socket
 import struct
 import threading
@@ -113,22 +112,6 @@ def test_a_file_of_several_gzip_parts_with_padding_is_one(tmp_path: Path) -> Non
     padding = bytes(600_000)  # more than is read at once
     path.write_bytes(parts[0] + padding + b"".join(parts[1:]) + gzip.compress(b"") + padding)
     np.testing.assert_array_equal(read_idx(path), np.arange(200))
-
-
-def test_a_gzip_header_longer_than_what_is_read_at_once_is_read_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "named.gz"
-    packed = gzip.compress(idx_bytes(np.arange(200, dtype=np.uint8)))
-    path.write_bytes(packed[:3] + b"\x08" + packed[4:10] + b"a" * 600_000 + b"\0" + packed[10:])
-    np.testing.assert_array_equal(read_idx(path), np.arange(200))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
-def test_a_fifo_or_a_device_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(DataError, match=r"fifo is a FIFO \(a named pipe\), expected a regular file"):
-        read_idx(tmp_path / "fifo")
-    with pytest.raises(DataError, match="/dev/zero is a device, expected a regular file"):
-        read_idx("/dev/zero")
 
 
 @pytest.fixture(params=["endless", "announced", "packed twice", "a length that is none"])

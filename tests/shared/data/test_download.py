@@ -130,12 +130,6 @@ def test_where_every_mirror_fails_each_is_named_with_its_reason_and_nothing_is_l
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_an_os_error(tmp_path: Path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match="file"):
-        download([FILE], tmp_path / "file" / "mnist", source(dead_mirror()))
-
-
 class TestThroughLoadDataset:
     @pytest.fixture
     def arrays(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
@@ -157,15 +151,6 @@ class TestThroughLoadDataset:
         again = load_dataset("mnist", tmp_path, download=True)
         np.testing.assert_array_equal(again.test.x, fetched.test.x)
         assert server.asked == []
-
-    def test_files_that_are_there_are_not_fetched_again(
-        self, server: Server, arrays: dict[str, np.ndarray], tmp_path: Path
-    ):
-        load_dataset("mnist", tmp_path, download=True)
-        (tmp_path / "mnist" / f"{FILE}.gz").unlink()
-        server.asked.clear()
-        load_dataset("mnist", tmp_path, download=True)
-        assert server.asked == [f"/{FILE}.gz"]
 
     def test_nothing_is_fetched_unasked(self, server: Server, arrays: dict[str, np.ndarray], tmp_path: Path):
         with pytest.raises(DataError, match="--download"):

@@ -12,7 +12,7 @@ from shared.bench.kinds.convolutions import Form, convolution_rows, forms_of
 from shared.bench.measuring import gpu
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch
-from shared.bench.running.plan import MODEL_PARTS, QUICK_CONVOLUTION, Plan, jobs
+from shared.bench.running.plan import MODEL_PARTS, Plan, jobs
 from shared.bench.running.predict import QUESTIONS
 from tests.stages import USABLE_STAGES
 
@@ -50,12 +50,6 @@ def test_a_wrong_rung_is_not_timed_and_says_where_it_is_wrong(monkeypatch: pytes
     assert [variant for variant, _ in skipped] == ["im2col"]
     assert skipped[0][1].startswith("im2col, index (")
     assert skipped[0][1].endswith("; not timed")
-
-
-def test_a_call_that_takes_too_long_is_left_out() -> None:
-    rows = list(convolution_rows([NUMPY], forms=[TINY, TINY._replace(x=(60, 2, 6, 5))], effort=ONCE, call_limit=1e-9))
-    assert all(row.skipped is None for row in rows if row.shape[0] == 3)
-    assert all("the limit is 1e-09 s" in (row.skipped or "") for row in rows if row.shape[0] == 60)
 
 
 def test_the_forms_are_those_of_the_known_networks_once_each() -> None:
@@ -137,8 +131,3 @@ def test_a_model_has_jobs_of_its_own_and_no_question_about_other_networks() -> N
     asked = {question.job for question in QUESTIONS} & {job.title for job in found}
     assert asked == {"the machine's roofs", "convolutions"}
     assert [job.part for job in jobs(Plan(stages=(), parts=("memory",), model="lenet5"))] == ["memory"]
-
-
-def test_a_quick_run_has_one_small_convolution() -> None:
-    (form,) = forms_of()[QUICK_CONVOLUTION]
-    assert form.name == "6x14x14 by 16 of 5x5, batch 32"

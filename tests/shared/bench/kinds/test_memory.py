@@ -87,14 +87,6 @@ def test_a_gpu_has_a_row_of_its_own_and_so_has_pytorch_on_it(monkeypatch: pytest
     ]
 
 
-def test_what_is_emulated_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    answers(monkeypatch, {"stage2_numpy": {"held": 5}, "stage4_numba_cuda": {"held": 10}})
-    stages = [fake_stage({}), fake_stage({}, "stage4_numba_cuda")]
-    _, row = memory.memory_rows(stages, cases=[SMALL], threads=1)
-    assert (row.emulated, row.ratio, row.reference) == (True, None, "nothing: emulated on the CPU")
-
-
 @linux
 @pytest.mark.parametrize("name", [name for name in USABLE_STAGES if name in ("stage1_pure_python", "stage2_numpy")])
 def test_a_real_process_answers(name: str) -> None:

@@ -4,15 +4,13 @@ import dataclasses
 import types
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shared import contract
 from shared.bench.kinds import operations
-from shared.bench.kinds.operation_table import NAMES, dense_work, numbers, problem
+from shared.bench.kinds.operation_table import NAMES, dense_work, problem
 from shared.bench.measuring import compared_candidates, timing
 from shared.bench.measuring.compared_candidates import Effort
-from tests.fake_stages import say_of_stage_4
 
 SHAPE = (3, 5)
 NUMPY, C, CUDA = "stage2_numpy", "stage3_c", "stage4_numba_cuda"
@@ -61,12 +59,6 @@ def test_a_stage_is_set_beside_stage_2_and_stage_2_beside_itself() -> None:
         assert theirs is not None
         assert row.ratio == ours / theirs
         assert row.against == ({} if row.stage == NUMPY else {NUMPY: theirs / ours})
-
-
-def test_without_stage_2_there_is_a_time_but_no_ratio() -> None:
-    row, _ = rows_of([numpy_as(C)], "relu")
-    assert row.measurement is not None
-    assert (row.ratio, row.reference, row.against) == (None, "", {})
 
 
 @pytest.mark.parametrize(
@@ -180,32 +172,6 @@ def test_only_the_layer_rests_and_wakes_each_library_once_a_round(monkeypatch: p
         for stage in stages
         for name in ("relu", "SGD", "dense")
     }
-
-
-def test_what_is_emulated_is_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    *_, row = rows_of([contract.load_stage("2"), numpy_as(CUDA)], "relu")
-    assert row.measurement is not None
-    assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated)", True, None, {})
-    assert row.reference == "nothing: emulated on the CPU"
-
-
-def test_a_gpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    waited: list[int] = []
-    cuda = types.SimpleNamespace(synchronize=lambda: waited.append(1))
-    *_, row = rows_of([contract.load_stage("2"), numpy_as(CUDA, arrays={"cuda": cuda})], "relu")
-    assert waited
-    assert (row.contender, row.emulated, row.threads) == ("stage 4", False, 1)
-    assert row.ratio is not None
-
-
-def test_both_dtypes_hold_the_same_numbers_so_that_all_decide_alike() -> None:
-    low, high = (numbers((40, 50), dtype, seed=3) for dtype in ("float32", "float64"))
-    np.testing.assert_array_equal(low, high)
-    assert low.dtype == np.float32
-    assert np.unique(256 * high % 1).tolist() == [0.0]
-    assert high.std() == pytest.approx(2, rel=0.1)
 
 
 def test_unknown_names_and_impossible_shapes_are_refused() -> None:

@@ -60,12 +60,6 @@ def test_a_wrong_product_is_not_timed() -> None:
     assert row.skipped.startswith("its product is wrong: matmul")
 
 
-def test_a_product_that_is_never_written_is_not_timed() -> None:
-    stage = copying("stage2_numpy", lambda a, b, out=None: out)
-    (row,) = phases.phase_rows([stage], sizes=[8], processes=False, **QUICK)
-    assert row.skipped is not None
-
-
 def test_import_and_compile_come_from_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int, bool]] = []
 
@@ -100,33 +94,12 @@ def test_a_process_that_fails_is_told_in_its_row(monkeypatch: pytest.MonkeyPatch
     assert found["compile"].skipped == "its process took longer than 180 s"
 
 
-def test_a_stage_that_cannot_be_imported_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(*arguments: Any, **settings: Any) -> Any:
-        raise ChildProcessError("its process ended with exit code 1: ImportError: no")
-
-    monkeypatch.setattr(children, "ask", ask)
-    (row,) = phases.phase_rows([copying("stage3_c")], sizes=[], **QUICK)
-    assert (row.part, row.skipped) == ("import", "its process ended with exit code 1: ImportError: no")
-
-
-def test_what_took_no_longer_was_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "ask", lambda code, request, **more: [0.5, 0.1, 0.1] if request["size"] else [0.5])
-    found = by_part(list(phases.phase_rows([copying("stage3_c")], sizes=[], **QUICK)))
-    assert found["compile"].skipped == "it took no longer than without compiling"
-
-
 def test_a_real_process_loads_the_first_floor() -> None:
     row = phases.phase_rows([contract.load_stage("1")], sizes=[], **QUICK)
     *_, imported = row
     assert (imported.part, imported.name, imported.dtype) == ("import", "product 64³", "float64")
     assert imported.seconds is not None
     assert 0 < imported.seconds < 60
-
-
-def test_a_real_process_times_the_first_product_and_the_second() -> None:
-    request = {"stage": "stage2_numpy", "size": 8, "dtype": "float32"}
-    loaded, first, second = children.ask(phases.LOAD, request, threads=1)
-    assert min(loaded, first, second) > 0
 
 
 def test_a_gpus_copies_are_waited_for_and_its_products_timed_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:

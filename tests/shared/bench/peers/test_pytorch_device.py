@@ -13,7 +13,7 @@ import pytest
 
 from shared import contract
 from shared.architectures import named
-from shared.bench.kinds import convolutions, inference, memory, steps
+from shared.bench.kinds import convolutions, inference, steps
 from shared.bench.measuring import device_clock, gpu
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch, pytorch_device
@@ -183,18 +183,6 @@ def test_tf32_may_be_off_by_more_than_float32_and_not_by_much() -> None:
     assert not is_right("eager TF32 on the GPU", 1.02)
     assert not is_right("eager", 1.005)
     assert is_right("eager", 1.0)
-
-
-def test_the_memory_of_a_known_network_is_that_of_its_own_steps(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytorch, "load_torch", lambda threads: (torch, "9.9"))
-    monkeypatch.setattr(gpu, "DEVICE", "cpu")
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 7)
-    take, device = memory._contender("pytorch", LENET, 1, True)
-    expected = steps.expected_losses(LENET.network, [steps.batch_of(LENET)])
-    losses = take(3)
-    assert losses[0] == pytest.approx(expected[0], rel=1e-4)
-    assert len(set(losses)) == 3  # the network is made once, and learns
-    assert device() == 7
 
 
 @pytest.mark.parametrize("way", MODEL_WAYS, ids=lambda way: way.name)

@@ -81,13 +81,6 @@ def test_rows_agree_about_their_reference_within_a_quarter() -> None:
         assert trust.same_reference([row, other, replace(other, ratio=None)]) is agreed
 
 
-def test_a_row_without_a_time_or_a_ratio_is_steady() -> None:
-    row = next(row for row in full_results().rows if row.kind == "ladder" and row.ratio)
-    assert trust.steady(replace(row, measurement=None, ratio=None, ratio_noise=None))
-    assert trust.steady(replace(row, ratio_noise=trust.UNSTEADY))
-    assert not trust.steady(replace(row, ratio_noise=0.26))
-
-
 def test_no_share_is_claimed_where_the_library_was_not_equally_fast_beside_each_rung() -> None:
     """NumPy thirty times slower beside one rung than beside the next: one of the two is wrong."""
     ladders = [row for row in full_results().rows if row.kind == "ladder" and row.ratio]

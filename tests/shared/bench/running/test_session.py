@@ -168,14 +168,6 @@ def test_a_process_that_dies_is_told_with_how_it_ended(monkeypatch: pytest.Monke
         list(start_process(PLAN, 2, [0]))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
-def test_a_process_that_is_killed_is_told_with_its_signal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(ChildProcessError, match="was killed by signal 9"):
-        list(start_process(PLAN, 1, [0]))
-
-
 MEASURING = """
 import os, sys
 if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
