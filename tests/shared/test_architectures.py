@@ -27,7 +27,6 @@ from shared.layers import (
     Flatten,
     MaxPool,
     Residual,
-    describe,
 )
 
 
@@ -112,26 +111,6 @@ def test_what_does_not_fit_is_refused_by_its_layer(input_shape, layers, error, m
         Architecture(input_shape, layers)
 
 
-def test_lists_and_numpy_numbers_become_pythons_own():
-    np = pytest.importorskip("numpy")
-    made = Architecture([np.int64(1), 8, 8], [Conv(np.int32(2), [3, np.int64(3)]), Flatten(), Dense(np.int64(4))])
-    assert made == Architecture((1, 8, 8), (Conv(2, (3, 3)), Flatten(), Dense(4)))
-    assert hash(made) is not None
-    json.dumps(made.to_json())
-
-
-@pytest.mark.parametrize(
-    ("sizes", "activation", "dropout"),
-    [([7, 3], "relu", 0.0), ([7, 5, 3], "tanh", 0.0), ([7, 5, 4, 3], "softmax", 0.25)],
-)
-def test_the_arguments_of_an_mlp_can_be_told_from_it(sizes, activation, dropout):
-    form = mlp(sizes, activation, dropout)
-    assert form.as_mlp() == (sizes, activation, dropout)
-    assert form.dropouts() == [(size, dropout) for size in sizes[1:-1] if dropout]
-    assert Architecture((7, 1, 1), (Flatten(), *form.layers)).as_mlp() == (sizes, activation, dropout)
-    assert Architecture((7,), (*form.layers, BatchNorm())).as_mlp() is None
-
-
 def test_dense_stacks_are_recognised():
     assert mlp([784, 128, 10], "tanh").as_mlp() == Stack([784, 128, 10], "tanh", 0.0)
     assert mlp([4, 2]).as_mlp() == Stack([4, 2], "relu", 0.0)
@@ -201,11 +180,6 @@ def test_the_drawing_has_a_line_for_each_layer_with_its_shape_and_work():
     assert lines[10].split() == ["4", "+", "input", "of", "the", "block", "32", "x", "28", "x", "28"]
     assert lines[-1].split() == ["514,570", "33,142,528"]
     assert not any(line != line.rstrip() for line in lines)
-
-
-def test_a_layer_is_described_as_it_is_written():
-    assert describe(Conv(6, (5, 3), padding=2)) == "Conv(6, (5, 3), padding=2)"
-    assert describe(Residual((BatchNorm(), MaxPool(2)))) == "Residual((BatchNorm(), MaxPool(2)))"
 
 
 def test_a_size_that_no_memory_holds_is_refused() -> None:

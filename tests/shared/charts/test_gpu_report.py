@@ -167,17 +167,3 @@ def test_no_dot_lies_over_a_number() -> None:
         assert any(axes.texts for axes in chart.figure.axes)
         assert dots_over_numbers(chart.figure) == []
         assert overlapping(chart.figure) == []
-
-
-def test_steps_of_known_networks_are_drawn_beside_pytorchs_fastest_where_it_was_measured(
-    unsaved: None, tmp_path: Path
-) -> None:
-    document = made_up()
-    rows = [known_step("lenet5", "graph", 1e-4), known_step("lenet5", "PyTorch compiled", 2.5e-5)]
-    document["parts"]["fastest_pytorch"] = {"rows": [*rows, step("resident", 1e-5, 64) | {"kind": "dense"}]}
-    titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
-    assert titles["gpu_known_networks.png"].endswith("lenet5 0.25")
-    for part in ("fastest_pytorch", "networks"):
-        document["parts"][part]["rows"] = [row for row in rows if "PyTorch" not in row["who"]]
-    titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
-    assert titles["gpu_known_networks.png"] == "A training step of batch 64"

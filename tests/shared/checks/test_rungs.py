@@ -151,6 +151,7 @@ def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
             assert comparison.ok, f"{check.what}, {check.rung}: {comparison}"
 
 
+@wide
 def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(launched: set[str]) -> None:
     check_runs([name for name in RUNS if name != "dense layers, fused"], "float64")
     assert {f"gather_{what}" for what in ("rows", "labels", "table", "moved", "targets")} <= launched
@@ -174,6 +175,7 @@ def check_runs(names: Iterable[str], dtype: str) -> None:
         assert {comparison.op for comparison in found} >= {"losses", "trained weights", "trained bias"}
 
 
+@wide
 @pytest.mark.parametrize("name", ["dense layers, graph", "images of any numbers"])
 def test_a_resident_run_that_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """With a step too few; with the dropout masks of later steps."""

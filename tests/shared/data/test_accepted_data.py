@@ -56,20 +56,20 @@ def trained(stage: Stage, data: Split, **settings: Any) -> float:
 
 
 @pytest.mark.parametrize("order", [RNG.permutation(60), np.arange(60) * 2, np.arange(60)[::-1]])
-def test_labels_with_an_index_of_their_own_are_taken_by_position(stage: Stage, order: np.ndarray) -> None:
-    assert trained(stage, Split(X, Series(Y, order))) == trained(stage, Split(X, Y))  # type: ignore[arg-type]
+def test_labels_with_an_index_of_their_own_are_taken_by_position(order: np.ndarray) -> None:
+    np.testing.assert_array_equal(Split(X, Series(Y, order)).y, Y)  # type: ignore[arg-type]
 
 
-def test_labels_and_samples_of_pandas(stage: Stage) -> None:
+def test_labels_and_samples_of_pandas(numpy_stage: Stage) -> None:
     pandas = pytest.importorskip("pandas")
     shuffled = RNG.permutation(60)
     labels, frame = pandas.Series(Y, index=shuffled), pandas.DataFrame(X, index=shuffled)
-    expected = trained(stage, Split(X, Y))
-    assert trained(stage, Split(frame, labels)) == expected
+    expected = trained(numpy_stage, Split(X, Y))
+    assert trained(numpy_stage, Split(frame, labels)) == expected
     kept = labels.index < 30
-    assert trained(stage, Split(frame[kept], labels[kept])) == trained(stage, Split(X[kept], Y[kept]))
-    assert trained(stage, Split(frame, labels.astype("Int64"))) == expected
-    assert trained(stage, Split(frame, labels.astype("category"))) == expected
+    assert trained(numpy_stage, Split(frame[kept], labels[kept])) == trained(numpy_stage, Split(X[kept], Y[kept]))
+    assert trained(numpy_stage, Split(frame, labels.astype("Int64"))) == expected
+    assert trained(numpy_stage, Split(frame, labels.astype("category"))) == expected
 
 
 @pytest.mark.parametrize("kind", ["u1", "i2", ">i4", ">u8", "O"])
@@ -80,9 +80,7 @@ def test_whole_numbers_of_any_kind_are_labels(kind: str) -> None:
     np.testing.assert_array_equal(split.y, Y)
 
 
-def test_bools_are_the_labels_0_and_1(stage: Stage) -> None:
-    said = X[:, 0] > 0.5
-    assert trained(stage, Split(X, said)) == trained(stage, Split(X, said.astype(int)))
+def test_bools_are_the_labels_0_and_1() -> None:
     assert Split(X[:2], [True, False]).y.tolist() == [1, 0]  # type: ignore[arg-type]
 
 
@@ -109,12 +107,11 @@ def test_other_labels_are_refused_with_a_sentence(labels: Any, error: type[Excep
 @pytest.mark.parametrize(
     "given", [X.tolist(), list(X), X.astype(">f4"), X.astype(">f8"), np.asfortranarray(X), X[::-1][::-1]]
 )
-def test_numbers_in_any_order_and_form_are_samples(stage: Stage, given: Any) -> None:
+def test_numbers_in_any_order_and_form_are_samples(given: Any) -> None:
     split = Split(given, Y)
     assert type(split.x) is np.ndarray
     assert split.x.dtype.isnative
     np.testing.assert_array_equal(split.x, X)
-    assert trained(stage, split) == pytest.approx(trained(stage, Split(X, Y)), rel=1e-6)
 
 
 def test_a_memory_map_stays_where_it_is(tmp_path: Path) -> None:
@@ -125,19 +122,18 @@ def test_a_memory_map_stays_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("augmentation", [None, Augmentation(rotation=20), Augmentation(shift=1)])
-def test_bytes_are_divided_by_255_and_that_is_said(stage: Stage, augmentation: Augmentation | None) -> None:
+def test_bytes_are_divided_by_255_and_that_is_said(numpy_stage: Stage, augmentation: Augmentation | None) -> None:
     pixels = (X * 255).astype("u1")
     with pytest.warns(DataNote, match="uint8 from 0 to 255 was divided by 255") as said:
         data = Split(pixels, Y)
     assert said[0].filename == __file__  # the line that made the split
     expected = Split(pixels.astype("f4") / 255, Y)
-    assert trained(stage, data, augmentation=augmentation) == trained(stage, expected, augmentation=augmentation)
+    losses = [trained(numpy_stage, each, augmentation=augmentation) for each in (data, expected)]
+    assert losses[0] == losses[1]
 
 
-def test_bools_are_pixels_of_0_and_1(stage: Stage) -> None:
-    said, rotated = X > 0.5, Augmentation(rotation=20)
-    expected = trained(stage, Split(said.astype("f4"), Y), augmentation=rotated)
-    assert trained(stage, Split(said, Y), augmentation=rotated) == expected
+def test_bools_are_pixels_of_0_and_1() -> None:
+    np.testing.assert_array_equal(Split(X > 0.5, Y).x, (X > 0.5).astype("f4"))
 
 
 @pytest.mark.parametrize(

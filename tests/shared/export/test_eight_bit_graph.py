@@ -134,15 +134,6 @@ def test_the_numbers_and_scales_are_those_of_onnx_runtimes_own_quantiser(tmp_pat
         np.testing.assert_allclose(ours[f"{value} scale"], theirs[f"{value}_scale"], rtol=1e-6)
 
 
-def test_a_bias_is_a_float_that_is_a_multiple_of_its_sums() -> None:
-    network, _ = network_of(mlp([4, 3]))
-    graph = eight_bit_graph.model_of(network).graph
-    bias = next(onnx.numpy_helper.to_array(each) for each in graph.initializer if each.name == "1.bias")
-    source = network.steps[1].source
-    assert bias.dtype == np.float32
-    np.testing.assert_allclose(bias / source.scale.ravel(), source.bias_numbers.ravel(), rtol=1e-6)
-
-
 @pytest.mark.parametrize("optimised", [False, True])
 def test_integers_go_through_the_runtime_in_both_ways(optimised: bool) -> None:
     """A batch of another length, and one image alone."""

@@ -198,21 +198,6 @@ def test_settings_out_of_range_are_named(change: dict[str, Any], message: str) -
         replace(FULL, **change)
 
 
-@pytest.mark.parametrize(
-    ("validation", "monitor", "best_by"),
-    [
-        (0.0, None, "train_loss"),
-        (0.5, None, "validation_loss"),
-        (0.5, "train_loss", "train_loss"),
-        (0.5, "validation_accuracy", "validation_accuracy"),
-    ],
-)
-def test_the_best_epoch_is_that_of_the_monitor_or_of_the_loss(
-    validation: float, monitor: str | None, best_by: str
-) -> None:
-    assert TrainingSettings(1, validation=validation, monitor=monitor).best_by == best_by
-
-
 def test_saving_less_than_every_step_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="checkpoint_every: expected at least 1, got 0"):
         Saving(tmp_path, checkpoint_every=0)

@@ -2,8 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -17,7 +15,7 @@ from shared import contract
 from shared.architectures import Architecture
 from shared.data.batches import split_validation
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten
-from shared.machine.processes import finding_our_packages
+from shared.machine.own_process import machine_mark
 from shared.training import recorder
 from shared.training.loop import train
 from shared.training.metrics import read_metrics
@@ -170,42 +168,16 @@ def test_a_run_that_failed_says_why_and_goes_on_in_the_same_file(numpy_stage: co
     assert seconds == sorted(seconds)
 
 
-KILLED = """
-import sys, time
-from shared import contract
-from shared.training.settings import Hooks
-from tests.shared.training.small_runs import FULL, make, run
-stage = contract.load_stage("numpy")
-def wait(epoch, step, loss):
-    print("step", flush=True)
-    time.sleep(60)
-run(stage, make(stage), FULL, sys.argv[1], Hooks(on_batch=wait, progress_bar=False))
-"""
+def facts_of(mark: str = "another-machine 1", **changes: Any) -> RunFacts:
+    session = Session(("python", "x.py"), "/tmp", 1.0, 0, 4711, mark)
+    return RunFacts("stage2_numpy", ("1: 4 x 3",), 1, 2, 3, 4, sessions=(session,), **changes)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows gives no mark to a process")
-def test_a_training_that_was_killed_is_not_called_running(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parents[3]
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "r")]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env=finding_our_packages(os.environ))
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"step\n"
-        facts = read_facts(tmp_path / "r" / "run.json")
-        assert state_of(facts, time.time())[0] == RUNNING
-        os.kill(child.pid, signal.SIGKILL)
-        child.wait()
-        state, reason = state_of(read_facts(tmp_path / "r" / "run.json"), time.time())
-        assert state == STOPPED
-        assert "it was killed" in reason
-    finally:
-        child.kill()
-        child.communicate()
-
-
-def facts_of(**changes: Any) -> RunFacts:
-    session = Session(("python", "x.py"), "/tmp", 1.0, 0, 4711, "another-machine 1")
-    return RunFacts("stage2_numpy", ("1: 4 x 3",), 1, 2, 3, 4, sessions=(session,), **changes)
+def test_a_training_that_was_killed_is_not_called_running() -> None:
+    """The file of a killed training still says that it runs, by a process that is no more."""
+    state, reason = state_of(facts_of(f"{machine_mark()} 1"), time.time())
+    assert (state, "it was killed" in reason) == (STOPPED, True)
 
 
 def test_a_training_of_another_machine_is_judged_by_its_files() -> None:

@@ -15,17 +15,21 @@ from shared.bench.peers import pytorch
 from shared.bench.running.plan import MODEL_PARTS, Plan, jobs
 from shared.bench.running.predict import QUESTIONS
 from tests.stages import USABLE_STAGES
+from tests.wide import wide
 
 TINY = Form((3, 2, 6, 5), (4, 2, 3, 3), (1, 1), (1, 1))
 ONCE = Effort(repeats=1, group_limit=1.0, minimum_sample=0.0001, threads=1)
 NUMPY = contract.load_stage("stage2_numpy")
 STAGES = [contract.load_stage(name) for name in USABLE_STAGES]
+BELOW_AND_ALL = [[stage for stage in STAGES if stage.number < 4], pytest.param(STAGES, marks=wide)]
+"""Stage 4's rungs take half a minute to compile."""
 
 
-def test_every_rung_of_every_stage_has_a_row_forward_and_the_gradients_backward() -> None:
-    rows = list(convolution_rows(STAGES, forms=[TINY], effort=ONCE, dtype="float64"))
+@pytest.mark.parametrize("stages", BELOW_AND_ALL, ids=["to stage 3", "all"])
+def test_every_rung_of_every_stage_has_a_row_forward_and_the_gradients_backward(stages: list[contract.Stage]) -> None:
+    rows = list(convolution_rows(stages, forms=[TINY], effort=ONCE, dtype="float64"))
     assert [row.skipped for row in rows if row.skipped] == []
-    for stage in STAGES:
+    for stage in stages:
         images = 1 if stage.number == 1 else 3
         mine = [row for row in rows if row.stage == stage.name and row.shape[0] == images]
         forward, backward = ([row for row in mine if row.part == part] for part in ("forward", "backward"))
@@ -82,8 +86,9 @@ def test_a_gpu_rounds_the_steps_in_float32_only(
     assert list(steps._rungs(contract.load_stage("4"), case)) == expected
 
 
-def test_a_step_of_a_known_network_is_timed_beside_stage_2_where_the_losses_agree() -> None:
-    able = [stage for stage in STAGES if stage.number > 1]
+@pytest.mark.parametrize("stages", BELOW_AND_ALL, ids=["to stage 3", "all"])
+def test_a_step_of_a_known_network_is_timed_beside_stage_2_where_the_losses_agree(stages: list[contract.Stage]) -> None:
+    able = [stage for stage in stages if stage.number > 1]
     cases = [case._replace(dtype="float64") for case in steps.model_cases("lenet5", [2])]
     rows = list(steps.step_rows(able, cases=cases, effort=ONCE, torch=torch_or_none()))
     assert [row.stage for row in rows if row.stage != "pytorch"] == [stage.name for stage in able]

@@ -3,7 +3,6 @@
 import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import machine
-from shared.bench.measuring import device_clock, device_roofs, gpu, timing
+from shared.bench.measuring import device_roofs, timing
 from shared.bench.measuring.timing import Measurement
-from tests.fake_stages import fake_stage, say_of_stage_4
+from tests.fake_stages import fake_stage
 from tests.stages import REASONS, USABLE_STAGES
 
 needs_c = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS.get("stage3_c") or "stage 3 is not here")
@@ -122,50 +121,7 @@ def test_the_triad_is_numpys_at_awkward_sizes(dtype: str, size: int, threads: in
     assert np.isnan(room[[0, -1]]).all()
 
 
-@needs_c
-@pytest.mark.usefixtures("two_threads")
-def test_the_triad_says_what_is_wrong() -> None:
-    triad = contract.load_stage("3").ceilings.triad
-    b, c, out = np.ones(4), np.ones(4), np.ones(4)
-    with pytest.raises(ValueError, match=r"b is float64 \(4,\) but c is float64 \(3,\)"):
-        triad(b, c[:3], 1.0, out)
-    with pytest.raises(ValueError, match=r"b is float64 \(2, 2\) but c is float64 \(2, 2\)"):
-        triad(b.reshape(2, 2), c.reshape(2, 2), 1.0, out)
-    with pytest.raises(ValueError, match=r"out is float64 \(3,\), expected float64 \(4,\)"):
-        triad(b, c, 1.0, out[:3])
-    with pytest.raises(ValueError, match="out overlaps b"):
-        triad(b, c, 1.0, b)
-    with pytest.raises(ValueError, match="1 to 2 threads, which the pool has; got 1 and 3"):
-        triad(b, c, 1.0, out, threads=3)
-    with pytest.raises(ValueError, match=r"at least 1 round .*; got 0 and 1"):
-        triad(b, c, 1.0, out, rounds=0)
-
-
 # ---- a GPU's roofs, as far as the emulator can tell
-
-
-def test_a_gpu_is_measured_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    asked: list[tuple[str, int]] = []
-
-    def sampler() -> timing.Sampler:
-        def take(call: Callable[[], object], calls: int) -> float:
-            call()
-            asked.append((type(call()).__name__, calls))
-            return 0.5
-
-        return take
-
-    roofs = SimpleNamespace(peak=lambda dtype: lambda: 10.0, triad=triad)
-    monkeypatch.setattr(device_clock, "sampler", sampler)
-    monkeypatch.setattr(gpu, "roofs", lambda stage: roofs)
-    stage = fake_stage({}, "stage4_numba_cuda")
-    stage.arrays.to_host = lambda array: array  # type: ignore[method-assign]
-    (peak,) = machine.peak_rows([stage], dtypes=["float32"], repeats=2)
-    assert (peak.clock, peak.flops, peak.peak, peak.emulated) == ("events", 10, 20.0, False)
-    (row,) = machine.bandwidth_rows([stage], threads=2, repeats=2, sizes=[1920])
-    assert (row.clock, row.bytes, row.seconds, row.threads, row.dtype) == ("events", 1920, 0.5, 1, "float32")
-    assert {kind for kind, _ in asked} == {"float", "ndarray"}
 
 
 def test_the_roofs_kernels_compute_what_they_say() -> None:

@@ -123,16 +123,6 @@ def test_the_mark_is_set_back_before_it_is_read(tmp_path: Path) -> None:
     assert held.more_by_now() == (25 << 20, None)
 
 
-@pytest.mark.parametrize("forbidden", [False, True])
-def test_a_mark_that_is_not_set_back_counts_only_where_it_rose(tmp_path: Path, forbidden: bool) -> None:
-    if forbidden:
-        (tmp_path / "clear_refs").mkdir()  # which nobody can write to
-    held = memory.Held(fake_process(tmp_path, 70, 90))
-    assert held.more_by_now() == (None, memory.BELOW)
-    fake_process(tmp_path, 80, 95)
-    assert held.more_by_now() == (25 << 20, None)
-
-
 def test_a_system_that_tells_nothing_has_no_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resource", None)
     assert memory.Held(tmp_path / "nowhere").more_by_now() == (None, memory.NO_READING)

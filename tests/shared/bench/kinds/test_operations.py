@@ -9,7 +9,7 @@ import pytest
 from shared import contract
 from shared.bench.kinds import operations
 from shared.bench.kinds.operation_table import NAMES, dense_work, problem
-from shared.bench.measuring import compared_candidates, timing
+from shared.bench.measuring import timing
 from shared.bench.measuring.compared_candidates import Effort
 
 SHAPE = (3, 5)
@@ -150,28 +150,6 @@ def test_pure_python_is_left_out_where_there_are_too_many_numbers(monkeypatch: p
     assert rows_of(stages[:1], "relu", dtype="float32") == []
     with_nobody = rows_of(stages[:1], "relu", shapes=[(4, 4)])
     assert all(row.skipped and row.measurement is None for row in with_nobody)
-
-
-def test_only_the_layer_rests_and_wakes_each_library_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[set[Any], float]] = []
-    slept: list[float] = []
-
-    def measure(candidates: Any, *, threaded: Any, rest: timing.Rest, **_: Any) -> dict[Any, timing.Measurement]:
-        asked.append((set(threaded), rest.seconds))
-        return {name: timing.summarise([1.0]) for name in candidates}
-
-    monkeypatch.setattr(compared_candidates, "measure", measure)
-    monkeypatch.setattr(operations.time, "sleep", slept.append)
-    stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(C)]
-    rows = rows_of(stages, "relu", "SGD", "dense", effort=Effort(1, threads=2), shapes=[SHAPE, (2, 2)])
-    layer = {(NUMPY, 0, "forward"), (C, 0, "forward")}
-    assert asked == [(set(), 0.0)] * 4 + [(layer, timing.REST)]  # both shapes of the layer are one group
-    assert slept == [timing.REST]
-    assert {(row.stage, row.name): row.threads for row in rows} == {
-        (stage.name, name): 2 if name == "dense" and stage.number > 1 else 1
-        for stage in stages
-        for name in ("relu", "SGD", "dense")
-    }
 
 
 def test_unknown_names_and_impossible_shapes_are_refused() -> None:

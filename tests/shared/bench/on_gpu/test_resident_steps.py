@@ -17,6 +17,7 @@ CASE = Case((12, 8, 4), 8, "float32")
 QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
 
 
+@wide
 def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none() -> None:
     stages = [contract.load_stage("2"), contract.load_stage("4")]
     rows = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
@@ -33,6 +34,7 @@ def test_a_call_takes_the_steps_that_a_stage_takes_between_two_readings() -> Non
         assert resident_steps.steps_in_a_call(batch) == order.steps_between_readings(batch)
 
 
+@wide
 def test_a_contender_with_other_losses_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resident_steps, "expected_losses", lambda layer_sizes, batches: [7.0])
     rows = list(resident_steps.resident_rows([contract.load_stage("4")], cases=[CASE], effort=QUICK, steps=4))

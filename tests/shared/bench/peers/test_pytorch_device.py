@@ -13,7 +13,7 @@ import pytest
 
 from shared import contract
 from shared.architectures import named
-from shared.bench.kinds import convolutions, inference, steps
+from shared.bench.kinds import convolutions, steps
 from shared.bench.measuring import device_clock, gpu
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch, pytorch_device
@@ -116,23 +116,6 @@ def test_every_way_of_a_known_network_takes_stage_2s_steps_beside_a_stage_on_a_g
     assert precisions == [None, None, "tf32"]
     assert [row.skipped for row in rows] == [None] * len(rows)
     assert {row.threads for row in rows} == {1}
-
-
-def test_every_way_of_a_known_network_predicts_beside_a_stage_on_a_gpu(
-    torch: Any, precisions: list[str | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(gpu, "cuda_torch", lambda: torch)
-    monkeypatch.setattr(gpu, "DEVICE", "cpu")
-    monkeypatch.setattr(pytorch_device, "captured", lambda torch, step, kept: step)
-    stage, effort = contract.load_stage("4"), Effort(1, 1.0, 0.0, 2)
-    rows = list(inference.inference_rows([stage], model="lenet5", batches=[1, 2], effort=effort, torch=torch))
-    ways = [f"{way.name} on the GPU" for way in MODEL_WAYS]
-    assert [row.variant for row in rows] == ["", "TF32", "", *ways] * 2
-    assert [row.skipped for row in rows] == [None] * len(rows)
-    assert [row.threads for row in rows[:4]] == [2, 1, 2, 1]
-    assert ([row.dtype for row in rows[:3]], precisions) == (["float32", "tf32", "float32"], [None, "tf32"])
-    assert {row.against["pytorch"] > 0 for row in rows if row.variant} == {True}
 
 
 def test_convolutions_on_a_gpu_stand_beside_cudnn_in_their_precision(

@@ -22,7 +22,6 @@ from shared.bench.records.compare import (
     machines,
     only_in,
     same_machine,
-    title,
     warnings,
 )
 from shared.bench.records.document import Results
@@ -75,14 +74,6 @@ def test_what_has_no_reference_is_judged_by_an_opponent() -> None:
     assert (found.ratio.old, found.ratio.new) == (0.5, 0.25)
     other = replace(old, against={"cupy": 4.0, "pytorch": 2.0})
     assert (only(old, other).verdict, only(old, other).reference) == (SAME, "pytorch")
-
-
-@pytest.mark.parametrize("turn", [1, -1])
-def test_what_only_one_of_two_rows_has_is_not_compared(turn: int) -> None:
-    other = replace(step(ratio=None), measurement=None, memory=1000)
-    found = only(*[step(), other][::turn])
-    assert (found.time, found.ratio, found.memory) == (None, None, None)
-    assert (found.verdict, found.basis, found.factor) == (UNKNOWN, "", 1.0)
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.005e-3, SAME), (1.2e-3, SLOWER), (0.8e-3, FASTER)])
@@ -201,29 +192,3 @@ def test_the_command_prints_json(files: tuple[Path, Path], capsys: pytest.Captur
     assert document["differences"][0]["ratio"]["factor"] == 0.5
     assert [each["variant"] for each in document["only_old"]] == ["gone"]
     assert document["only_new"] == []
-
-
-def test_a_noise_that_says_nothing_is_not_printed_to_the_last_digit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_json(tmp_path / "results.json", results_document(results(step(ratio_noise=29161.96))))
-    bench_compare_command(path, path, True, False)
-    out = capsys.readouterr().out
-    assert ">100%" in out
-    assert "2916" not in out
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (BenchRow("ladder", "stage3_c", "packed", "float32", (1024,) * 3), "ladder packed, 1,024"),
-        (
-            BenchRow("bandwidth", "stage3_c", "triad", "float32", (1024,), threads=2),
-            "bandwidth triad, 1 KiB, 2 threads",
-        ),
-        (BenchRow("op", "stage3_c", "relu", "float32", (64, 128), part="forward"), "op relu forward, 64 by 128"),
-        (step(), "step 784-128-10, batch 64"),
-    ],
-)
-def test_a_row_is_told_from_every_other_by_its_title(row: BenchRow, expected: str) -> None:
-    assert title(row).replace("\u00a0", " ") == expected
