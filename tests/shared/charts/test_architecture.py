@@ -27,10 +27,7 @@ def chart(request: pytest.FixtureRequest) -> Chart:
 
 
 def test_no_text_is_cut_off_too_small_over_another_or_unreadable(chart: Chart) -> None:
-    assert chart_checks.overlapping(chart.figure) == []
-    assert chart_checks.cut_off(chart.figure) == []
-    assert chart_checks.unreadable(chart.figure) == []
-    assert chart_checks.too_small(chart.figure) == []
+    chart_checks.assert_sound(chart.figure)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,20 +7,10 @@ import pytest
 
 from shared.bench.measuring.rows import Curve
 from shared.bench.records.document import Results
-from shared.charts.drawing.style import Chart
-from shared.charts.drawing.words import NO_BREAK
 from shared.charts.figures.accuracy import accuracy_in_time
 from shared.charts.figures.curves import training_curves
-from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results
-
-
-def shown(chart: Chart | None) -> Chart:
-    assert chart is not None
-    return chart
-
-
-def said(text: str) -> str:
-    return text.replace(NO_BREAK, " ")
+from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results
+from tests.shared.charts.chart_checks import said, shown
 
 
 def curve(stage: str, *, accuracy: float = 0.92, emulated: bool = False) -> Curve:
@@ -57,15 +47,6 @@ def test_the_headline_says_whether_the_stages_agree() -> None:
     assert said(shown(training_curves(apart)).title) == "Two stages stay within 1 point of each other, to 92.0 %"
     assert "they are the same network" in shown(training_curves(apart, agree=True)).title
     assert "do not" in shown(training_curves(same, agree=False)).title
-
-
-def test_the_curves_are_of_the_training_that_most_stages_did() -> None:
-    chart = shown(training_curves(full_results()))
-    assert "mnist-subset" in chart.alt
-    labels = [text.get_text() for text in chart.figure.axes[1].get_legend().get_texts()]  # type: ignore[union-attr]
-    assert labels == ["pure Python", "NumPy", "C", "CUDA,\nemulated"]
-    chart = shown(training_curves(gpu_results()))
-    assert "emulated" not in chart.alt
 
 
 def test_the_time_to_the_target_is_the_measured_one() -> None:

@@ -150,12 +150,6 @@ def test_an_interrupted_run_of_one_pass_says_so() -> None:
     assert "3 passes" in whole
 
 
-def test_nothing_that_was_measured_makes_a_page_all_the_same() -> None:
-    text = text_of(page.html(Results([], [], {}, complete=False)))
-    assert "Too little was measured for a figure." in text
-    assert "This run was interrupted" in text
-
-
 def test_texts_are_escaped_wherever_they_come_from() -> None:
     given = iter(range(100))
 
@@ -192,20 +186,8 @@ def test_figures_that_are_saved_already_are_taken_from_their_files(tmp_path: Pat
     [
         ("hypervisor", True, "yes"),
         ("governor", None, ""),
-        ("memory", 16 << 30, "16 GiB"),
         ("libraries", {"numba": "0.6", "torch": "2"}, "numba 0.6, torch 2"),
-        ("thread_variables", {"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS: 2"),
-        ("pinned", [0, 1], "0, 1"),
         ("stage3_c", {"flags": ["-O3", "-g"], "simd_bits": 512, "none": None}, "flags: -O3 -g; simd bits: 512"),
-        ("gpus", [{"name": "H100", "driver": "580"}], "name: H100; driver: 580"),
-        (
-            "caches",
-            [
-                {"level": 1, "type": "data", "bytes": 32768, "shared_by": 1},
-                {"level": 3, "type": "unified", "bytes": 1 << 25, "shared_by": 8},
-            ],
-            "L1 data 32 KiB; L3 32 MiB for 8 cores",
-        ),
     ],
 )
 def test_a_fact_is_told_in_words(name: str, value: object, expected: str) -> None:

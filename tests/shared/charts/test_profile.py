@@ -58,10 +58,7 @@ def profile(operations: list[Operation], **more: Any) -> Profile:
 @pytest.mark.parametrize("emulated", [False, True])
 def test_no_text_is_cut_off_too_small_over_another_or_unreadable(operations: list[Operation], emulated: bool) -> None:
     figure = profile_chart(profile(operations, emulated=emulated), environment() | {"threads": 2}).figure
-    assert chart_checks.overlapping(figure) == []
-    assert chart_checks.cut_off(figure) == []
-    assert chart_checks.unreadable(figure) == []
-    assert chart_checks.too_small(figure) == []
+    chart_checks.assert_sound(figure)
 
 
 def test_both_ways_of_a_layer_and_its_update_are_one_row() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -96,12 +95,3 @@ def test_labels_are_spread_without_touching_and_in_their_order(wanted: list[floa
         i for i, _ in sorted(enumerate(wanted), key=lambda pair: pair[1])
     ]
     assert shared_axes.spread([5, 50, 95], [10.0] * 3, room) == pytest.approx([5, 50, 95])  # those that fit stay
-
-
-def test_a_name_with_dollar_signs_is_drawn_as_it_is(tmp_path: Path) -> None:
-    """matplotlib would read "$x^$" as a formula, and fail at it."""
-    with style.house_style():
-        figure = style.new_figure("CPU $x^$", "a $5 processor", height=2.0)
-        figure.subplots().set_xlabel("$x^$")
-        figure.savefig(tmp_path / "drawn.png")
-    assert (tmp_path / "drawn.png").stat().st_size > 1000

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shared.architectures import Architecture
-from shared.contract import Stage, load_stage
+from shared.contract import Stage
 from shared.data.accepted_data import DataError, DataNote, Dataset, Form, Split
 from shared.data.augmentation import Augmentation
 from shared.layers import BatchNorm, Conv, Dense, Flatten
@@ -38,11 +38,6 @@ class Series:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return self.values if dtype is None else self.values.astype(dtype)
-
-
-@pytest.fixture
-def numpy_stage() -> Stage:
-    return load_stage("numpy")
 
 
 def trained(stage: Stage, data: Split, **settings: Any) -> float:
@@ -258,17 +253,6 @@ class TestABatchOfOneForABatchNormalisation:
         ):
             train(stage, network, stage.optimizers.SGD(0.1), Split(X[:count], Y[:count]), settings, hooks=QUIET)
         np.testing.assert_array_equal(stage.arrays.to_host(network.parameters[0]), before)
-
-    def test_counts_without_the_validation_part(self, numpy_stage: Stage) -> None:
-        network, settings = self.network(numpy_stage), TrainingSettings(1, 8, validation=0.05)
-        with pytest.raises(ValueError, match="57 samples in batches of 8 end in a batch of 1"):
-            train(numpy_stage, network, numpy_stage.optimizers.SGD(0.1), Split(X, Y), settings, hooks=QUIET)
-
-    def test_is_no_matter_for_images(self, numpy_stage: Stage) -> None:
-        layers = (Conv(2, 3), BatchNorm(), Flatten(), Dense(3))
-        network = numpy_stage.network.Network(Architecture((1, 4, 4), layers))
-        data, settings = Split(X[:9], Y[:9]), TrainingSettings(1, 8)
-        train(numpy_stage, network, numpy_stage.optimizers.SGD(0.1), data, settings, hooks=QUIET)
 
 
 # --- the form of a data set

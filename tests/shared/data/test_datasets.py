@@ -144,12 +144,6 @@ class TestWhatIsSaidOfFilesThatDoNotFit:
         with pytest.raises(DataError, match=r"train-images\S*: expected images of 28 by 28 pixels, got 28 by 27; --"):
             load_dataset("mnist", tmp_path)
 
-    @pytest.mark.parametrize("labels", [np.zeros((12, 1), np.uint8), np.zeros(12, np.float32)])
-    def test_labels_of_another_form(self, no_data_around: Path, tmp_path: Path, labels: np.ndarray):
-        put(tmp_path, train_labels_idx1_ubyte=labels)
-        with pytest.raises(DataError, match=r"train-labels\S*: expected labels, whole numbers of shape \(n,\), but"):
-            load_dataset("mnist", tmp_path)
-
     def test_one_set_does_not_pass_for_another(
         self, no_data_around: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):

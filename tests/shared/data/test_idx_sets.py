@@ -179,12 +179,3 @@ def test_labels_from_1_are_not_taken_for_mnist_and_are_told_of_a_folder(tmp_path
         data = load_dataset(str(tmp_path / "mnist"))
     assert data.described.names[0] == "1"
     np.testing.assert_array_equal(data.train.y, small_mnist()[TRAIN_FILES[1]])
-
-
-def test_files_of_emnist_are_named_where_mnist_s_are_missing(tmp_path: Path) -> None:
-    put(tmp_path, small_mnist(), emnist_names("digits"))
-    with pytest.raises(DataError, match="which have files of emnist-digits: --dataset FOLDER takes those"):
-        load_dataset("mnist", tmp_path)
-    put(tmp_path, small_mnist(), emnist_names("balanced"))
-    with pytest.raises(DataError, match="holds several sets, emnist-balanced, emnist-digits; move each"):
-        load_dataset(str(tmp_path))

@@ -252,7 +252,6 @@ def test_an_npz_file_is_a_data_set(tmp_path: Path) -> None:
     [
         ({"x_train": noise(6, 3, 4, 6), "x_test": noise(3, 3, 4, 6)}, True, (3, 4, 6)),
         ({"x_train": noise(6, 4, 6), "x_test": noise(3, 4, 6)}, False, (1, 4, 6)),
-        ({"x_train": noise(6, 4, 6), "x_test": noise(3, 4, 6)}, True, (3, 4, 6)),
         ({"x_train": noise(6, 25), "x_test": noise(3, 25)}, False, (1, 5, 5)),
         ({"x_train": RNG.random((6, 4, 6)), "x_test": RNG.random((3, 4, 6)).astype("f4")}, False, (1, 4, 6)),
         ({"x_train": RNG.random((6, 4, 6, 3)).astype(">f4"), "x_test": RNG.random((3, 4, 6, 3))}, False, (1, 4, 6)),
@@ -285,20 +284,6 @@ def test_labels_may_be_names(tmp_path: Path, names: np.ndarray | None) -> None:
     assert data.described.names == ("ant", "bee", "cow")
     assert data.train.y.tolist() == [2, 0, 1] * 2
     assert data.test.y.tolist() == [1, 1, 2]
-
-
-@pytest.mark.parametrize("part", ["x_train", "x_test"])
-def test_bytes_of_0_and_1_are_refused(tmp_path: Path, part: str) -> None:
-    with pytest.raises(DataError, match=rf"{part}: uint8 of 0 and 1 may be pixels or shares; save float32, or bool"):
-        load_dataset(npz(tmp_path / "set.npz", **{part: noise(6 if part == "x_train" else 3, 4, 6, 3) % 2}))
-
-
-def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    place = npz(tmp_path / "set.npz")
-    with zipfile.ZipFile(place, "a") as archive:
-        archive.writestr("x_train", archive.read("x_train.npy"))
-    with pytest.raises(DataError, match="expected each array once, but it holds 'x_train' twice"):
-        load_dataset(place)
 
 
 def test_images_may_be_bools(tmp_path: Path) -> None:
@@ -375,7 +360,6 @@ def member(header: bytes, content: bytes = b"") -> bytes:
             member(b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000, 28, 28), }"),
             "in at most .* bytes",
         ),
-        (member(b"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }"), "expected numbers or texts"),
         (member(b"__import__('os').abort()"), "its header is damaged"),
         (b"", "its header is damaged"),
         (member(b"{'descr': '<U1', 'fortran_order': False, 'shape': (3,), }", b"\xff" * 12), "its texts are damaged"),

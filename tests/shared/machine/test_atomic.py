@@ -24,16 +24,6 @@ def refused(monkeypatch: pytest.MonkeyPatch, times: int) -> list[float]:
     return pauses
 
 
-def test_on_windows_a_file_that_is_being_read_is_replaced_a_moment_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(atomic, "ON_WINDOWS", True)
-    pauses = refused(monkeypatch, 2)
-    write_atomically(tmp_path / "file", b"new")
-    assert (tmp_path / "file").read_bytes() == b"new"
-    assert pauses == list(atomic.WAITS[:2])
-
-
 @pytest.mark.parametrize(("windows", "times"), [(True, 100), (False, 1)])
 def test_a_file_that_stays_closed_to_us_is_an_error_and_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, windows: bool, times: int

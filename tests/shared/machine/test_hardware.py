@@ -74,26 +74,6 @@ def test_two_threads_of_a_core_are_one_physical_core(tmp_path: Path) -> None:
     assert hardware.physical_cores(root) == 2
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"intel_pstate/no_turbo": "0\n"}, True),
-        ({"intel_pstate/no_turbo": "1\n"}, False),
-        ({"cpufreq/boost": "1\n"}, True),
-        ({"cpufreq/boost": "0\n"}, False),
-        ({"cpufreq/boost": "maybe\n"}, None),
-    ],
-)
-def test_turbo_is_read_from_either_driver(files: dict[str, str], expected: bool | None, tmp_path: Path) -> None:
-    assert hardware.turbo(machine(tmp_path, {f"{CPU}/{name}": text for name, text in files.items()})) is expected
-
-
-@pytest.mark.parametrize(("flags", "expected"), [("fpu vme hypervisor avx2", True), ("fpu vme avx2", False)])
-def test_a_virtual_machine_is_known_by_its_processors_flags(flags: str, expected: bool, tmp_path: Path) -> None:
-    root = machine(tmp_path, {"proc/cpuinfo": f"processor : 0\nmodel name : X\nflags\t\t: {flags}\n\n"})
-    assert hardware.hypervisor(root) is expected
-
-
 @pytest.mark.parametrize(("text", "expected"), [("0", 1), ("0-3", 4), ("0-3,8,10-11", 7), ("", None), (None, None)])
 def test_a_list_of_cores_is_counted(text: str | None, expected: int | None) -> None:
     assert hardware.cores_in(text) == expected

@@ -14,7 +14,6 @@ import pytest
 from cuda_emulator.inspection import machine_code
 from cuda_emulator.inspection import private_folder as emulators_own
 from shared.machine import caches, private_folder
-from shared.machine.atomic import write_atomically
 from stage4_numba_cuda import kernel_cache
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
@@ -79,16 +78,6 @@ def test_a_folder_of_another_user_is_ignored(tmp_path):
     os.chown(folder, 12345, -1)
     with pytest.warns(UserWarning, match=rf"{folder} belongs to another user. To mend it: sudo rm -r"):
         assert caches.private(folder) != folder
-
-
-def test_a_file_can_be_written_for_this_user_alone(tmp_path):
-    before = os.umask(0)
-    try:
-        write_atomically(tmp_path / "private", b"", mode=0o600)
-        write_atomically(tmp_path / "public", b"")
-    finally:
-        os.umask(before)
-    assert [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("private", "public")] == [0o600, 0o666]
 
 
 def planted_by_mode(path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from shared import contract
 from shared.architectures import Architecture, mlp
@@ -142,12 +141,6 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 def test_files_of_another_kind_are_rejected(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(content)
     with pytest.raises(CheckpointError, match="is no safetensors file, or is truncated or damaged"):
-        load_checkpoint(tmp_path / "c")
-
-
-def test_safetensors_of_somebody_else_are_rejected(tmp_path: Path) -> None:
-    (tmp_path / "c").write_bytes(safetensors.numpy.save({"w": np.ones(3)}))
-    with pytest.raises(CheckpointError, match="not a groundup checkpoint"):
         load_checkpoint(tmp_path / "c")
 
 

@@ -1,6 +1,5 @@
 """Training a network of any architecture: equal on every stage, saved whole, and resumed to the same bits."""
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -69,9 +68,12 @@ def run(
     return train(stage, *made, DATA, settings, test_data=TEST, saving=saved, hooks=hooks)
 
 
-@pytest.fixture(params=[widened(each) if each.id == "stage4_numba_cuda" else each for each in STAGE_PARAMS])
+STAGES = [widened(each) if each.id == "stage4_numba_cuda" else each for each in STAGE_PARAMS]
+"""Stage 4 is wide: its layers take seconds to compile, and test_runs.py resumes it with dense layers."""
+
+
+@pytest.fixture(params=STAGES)
 def stage(request: pytest.FixtureRequest) -> contract.Stage:
-    """Stage 4 is wide: its layers take seconds to compile, and test_runs.py resumes it with dense layers."""
     return contract.load_stage(request.param)
 
 
@@ -140,7 +142,7 @@ def test_dropout_and_augmentation_change_the_training() -> None:
     assert len(losses) == 3
 
 
-@pytest.mark.parametrize("reader", USABLE_STAGES)
+@pytest.mark.parametrize("reader", STAGES)
 def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader: str, tmp_path: Path) -> None:
     network, optimizer = make(stage)
     run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1))
@@ -152,22 +154,6 @@ def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader:
     for got, expected in zip(statistics(other, again), statistics(stage, network), strict=True):
         np.testing.assert_array_equal(got, expected)
     assert evaluate(other, again, TEST)[0] == pytest.approx(evaluate(stage, network, TEST)[0], rel=1e-12)
-
-
-def header(path: Path) -> dict[str, Any]:
-    content = path.read_bytes()
-    document = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    about: dict[str, Any] = json.loads(document["__metadata__"]["groundup"])
-    return about
-
-
-@pytest.mark.parametrize("architecture", [ARCHITECTURE, mlp([36, 4, 3], "tanh", 0.25)], ids=["layers", "dense"])
-def test_the_architecture_is_written(architecture: Architecture, tmp_path: Path) -> None:
-    stage = contract.load_stage("numpy")
-    save_checkpoint(tmp_path / "c", stage, make(stage, 1, architecture)[0])
-    about = header(tmp_path / "c")
-    assert about["format"] == 3
-    assert Architecture.from_json(about["architecture"]) == architecture
 
 
 @pytest.mark.parametrize(

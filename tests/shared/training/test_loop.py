@@ -14,7 +14,7 @@ from shared.training.checkpoints import load_checkpoint
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
 from shared.training.schedules import Schedule, learning_rate_at
-from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
+from shared.training.settings import QUIET, Hooks, TrainingSettings
 from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, host, make, run
 
 
@@ -196,11 +196,6 @@ def test_parameters_that_are_not_finite_are_never_saved(stage: contract.Stage, t
 def test_settings_out_of_range_are_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(FULL, **change)
-
-
-def test_saving_less_than_every_step_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="checkpoint_every: expected at least 1, got 0"):
-        Saving(tmp_path, checkpoint_every=0)
 
 
 def test_data_that_does_not_fit_the_network_is_named(numpy_stage: contract.Stage) -> None:

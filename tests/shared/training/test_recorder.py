@@ -33,11 +33,6 @@ def steps_of(folder: Path) -> list[StepRecord]:
 
 
 @pytest.fixture
-def numpy_stage() -> contract.Stage:
-    return contract.load_stage("stage2_numpy")
-
-
-@pytest.fixture
 def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recording may take all the time that it wants: a line for each step."""
     monkeypatch.setattr(recorder, "SHARE", 1e9)

@@ -14,12 +14,9 @@ from typing import Any
 import pytest
 
 from groundup.cli import main
-from groundup.studio.runs.folders import Folders
-from groundup.studio.runs.overview import overview
 from shared import contract
 from shared.training import run_lock
-from shared.training.checkpoints import CheckpointError, load_checkpoint
-from shared.training.metrics import read_metrics
+from shared.training.checkpoints import CheckpointError
 from shared.training.run_lock import LOCK, RunInUse, RunLock
 from tests.shared.training.small_runs import FULL, QUIET, make, run
 
@@ -34,11 +31,6 @@ with RunLock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
-
-
-@pytest.fixture
-def numpy_stage() -> contract.Stage:
-    return contract.load_stage("numpy")
 
 
 def holder(folder: Path, meanwhile: str = "pass") -> "subprocess.Popen[str]":
@@ -153,20 +145,6 @@ def test_a_child_does_not_hold_the_lock_beyond_the_end_of_its_parent(tmp_path: P
             os.kill(child, 0)  # it still runs
     finally:
         os.kill(child, signal.SIGKILL)
-        end(first)
-
-
-def test_programs_that_read_a_run_are_not_hindered(numpy_stage: contract.Stage, tmp_path: Path) -> None:
-    run(numpy_stage, make(numpy_stage), folder=tmp_path / "run")
-    first = holder(tmp_path / "run")
-    try:
-        assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) == FULL.epochs
-        assert load_checkpoint(tmp_path / "run" / "last.safetensors").activation == "tanh"
-        (found,) = Folders(tmp_path, [tmp_path]).all()
-        assert overview(found)["epochs"]
-        with pytest.raises(RunInUse, match=f"process {first.pid} on"):
-            RunLock(tmp_path / "run").__enter__()
-    finally:
         end(first)
 
 

@@ -23,11 +23,6 @@ from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, assert_
 from tests.wide import widely
 
 
-@pytest.fixture
-def numpy_stage() -> contract.Stage:
-    return contract.load_stage("stage2_numpy")
-
-
 @pytest.mark.usefixtures("one_step_at_a_time")
 @pytest.mark.parametrize("stop_after", widely([1, 5, 13, 6, 20], first=3))
 def test_a_run_that_died_anywhere_resumes_to_the_same_bits(

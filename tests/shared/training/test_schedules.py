@@ -67,14 +67,6 @@ def test_impossible_schedules_are_rejected(schedule: str, options: dict[str, flo
         Schedule(schedule, **options)
 
 
-@pytest.mark.parametrize("warmup", [-0.5, 4.1, float("nan")])
-def test_a_warm_up_fits_into_the_training(warmup: float) -> None:
-    Schedule(warmup_epochs=0.0).check_warmup(4)
-    Schedule(warmup_epochs=4.0).check_warmup(4)
-    with pytest.raises(ValueError, match=r"warmup_epochs: expected 0 to 4 \(the epochs\), got"):
-        Schedule(warmup_epochs=warmup).check_warmup(4)
-
-
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("first", [0, 2, 5, 6])
 def test_the_rates_of_several_steps_are_those_of_each(schedule: str, first: int) -> None:

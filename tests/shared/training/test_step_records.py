@@ -112,14 +112,6 @@ def test_a_resumed_run_keeps_the_lines_up_to_its_checkpoint_and_no_damaged_one(t
     assert [each.step for each in read(path)] == [3, 6, 9, 10]
 
 
-def test_a_resumed_run_that_was_thinned_goes_on_as_seldom(tmp_path: Path) -> None:
-    path = tmp_path / "steps.jsonl"
-    path.write_text("".join(replace(RECORD, step=i, seconds=0.8 * i).line() for i in range(1, 50)))
-    file = StepFile(path, 49)
-    file.close()
-    assert file.stretch == 4  # 0.8 s = 2**4 / 20 s
-
-
 def test_a_new_run_begins_with_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "steps.jsonl").write_text(RECORD.line())
     StepFile(tmp_path / "steps.jsonl", 0).close()

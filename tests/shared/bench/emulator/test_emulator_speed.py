@@ -37,27 +37,6 @@ def test_everything_is_measured_and_in_order(rows: list[Row]) -> None:
             assert row.measurement.median > 0, row.name
 
 
-@wide
-def test_the_ratio_to_the_simulator_is_that_of_the_two_medians(rows: list[Row]) -> None:
-    simulator, emulator = (row for row in rows if row.kind == "simulator")
-    if simulator.measurement is None:
-        pytest.skip(f"Numba's simulator: {simulator.skipped}")
-    assert emulator.measurement is not None
-    assert emulator.reference == simulator.name
-    assert emulator.ratio == simulator.measurement.median / emulator.measurement.median
-    assert simulator.multiply_adds == emulator.multiply_adds == TINY.simulated**3
-
-
-@wide
-def test_the_document_is_json_that_says_it_is_no_gpu(rows: list[Row]) -> None:
-    document = json.loads(json.dumps(emulator_speed.document(rows, TINY, {"cpu": "a CPU"})))
-    assert document["label"] == LABEL
-    assert "nothing about a GPU" in LABEL
-    assert document["environment"]["cpu"] == "a CPU"
-    assert "numba" in document["environment"]
-    assert [row["name"] for row in document["rows"]] == [row.name for row in rows]
-
-
 def timed(seconds: float) -> Measurement:
     return Measurement(seconds, seconds, seconds, seconds, samples=1, calls=1)
 

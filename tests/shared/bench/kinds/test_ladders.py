@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench.kinds import ladders, machine
+from shared.bench.kinds import ladders
 from shared.bench.measuring import compared_candidates, gpu, timing
 from shared.bench.measuring.compared_candidates import Effort
-from shared.bench.measuring.peak import ROUNDS
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 from tests.stages import STAGE_PARAMS
 from tests.wide import widened
@@ -86,27 +85,6 @@ def test_only_the_last_rung_counts_as_threaded(monkeypatch: pytest.MonkeyPatch) 
     assert rested == [{ladders.REFERENCE, ("stage3_c", "b")}]
     list(ladders.ladder_rows(stages, sizes=[2], dtypes=["float64"], effort=Effort(threads=1)))
     assert rested[1] == set()
-
-
-def test_peak_rows_are_operations_per_time() -> None:
-    asked: set[tuple[str, int]] = set()
-
-    def peak(dtype: str, rounds: int) -> float:
-        asked.add((dtype, rounds))
-        time.sleep(0.001)
-        return 1e6
-
-    rows = list(machine.peak_rows([fake_stage({"a": product}, "stage3_c", peak=peak)], repeats=3))
-    assert [(row.kind, row.dtype, row.flops) for row in rows] == [
-        ("peak", "float64", 10**6),
-        ("peak", "float32", 10**6),
-    ]
-    assert asked == {("float64", ROUNDS), ("float32", ROUNDS)}
-    for row in rows:
-        assert row.share_of_peak is not None
-        assert row.share_of_peak <= 1
-        assert row.gflops is not None
-        assert row.gflops <= 1.01  # a millisecond of sleep for a million operations
 
 
 def test_a_real_peak_does_as_much_as_it_is_asked_for(stage: contract.Stage) -> None:

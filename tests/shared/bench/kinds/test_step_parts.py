@@ -1,7 +1,5 @@
 """shared.bench.kinds.step_parts: that the parts make up the step, what they cost, and who is timed on them."""
 
-import dataclasses
-import types
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ from shared import contract
 from shared.bench.kinds import step_parts
 from shared.bench.kinds.steps import Case, batch_of
 from shared.bench.measuring.compared_candidates import Effort
+from tests.shared.bench.kinds.test_operations import numpy_as
 
 SMALL = Case((6, 5, 4), 3, "float64")
 DEEP = Case((6, 5, 4, 3), 7, "float64")
@@ -33,13 +32,6 @@ NAMES = [
 def rows_of(stages: list[contract.Stage], case: Case = SMALL, **more: Any) -> list[step_parts.BenchRow]:
     settings: dict[str, Any] = {"effort": Effort(1, 4.0, 0.0, 1), **more}
     return list(step_parts.part_rows(stages, cases=[case], **settings))
-
-
-def numpy_as(name: str, **rooms: Any) -> contract.Stage:
-    """Stage 2 under another stage's name, with some of its functions replaced: activations={"relu": …}."""
-    stage = contract.load_stage("2")
-    changed = {room: types.SimpleNamespace(**vars(getattr(stage, room)) | new) for room, new in rooms.items()}
-    return dataclasses.replace(stage, name=name, **changed)
 
 
 def test_parts_are_named_in_the_order_of_a_step() -> None:
@@ -104,18 +96,6 @@ def test_each_part_has_its_own_work() -> None:
     assert work["relu backward"] == (0, 15 + 15 + 15)
     assert work["dense 1 backward"] == (2 * 3 * 6 * 5, 18 + 15 + 30 + 5)
     assert work["SGD step"] == (0, 3 * (30 + 5 + 20 + 4))
-
-
-def test_each_part_is_set_beside_the_same_part_of_stage_2() -> None:
-    rows = rows_of([contract.load_stage("1"), contract.load_stage("2")])
-    seconds = {(row.stage, row.part): row.seconds for row in rows}
-    for row in rows:
-        ours, theirs = seconds[row.stage, row.part], seconds[NUMPY, row.part]
-        assert ours is not None
-        assert theirs is not None
-        assert row.ratio == ours / theirs
-        assert row.against == ({} if row.stage == NUMPY else {NUMPY: theirs / ours})
-    assert all(row.ratio is None and row.reference == "" for row in rows_of([contract.load_stage("1")]))
 
 
 def test_a_stage_whose_parts_make_no_step_is_not_timed() -> None:

@@ -14,7 +14,7 @@ import pytest
 from shared import contract
 from shared.architectures import named
 from shared.bench.kinds import convolutions, steps
-from shared.bench.measuring import device_clock, gpu
+from shared.bench.measuring import gpu
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch, pytorch_device
 from shared.bench.peers.pytorch_device import CONVOLUTION_WAYS, MODEL_WAYS, Way
@@ -116,27 +116,6 @@ def test_every_way_of_a_known_network_takes_stage_2s_steps_beside_a_stage_on_a_g
     assert precisions == [None, None, "tf32"]
     assert [row.skipped for row in rows] == [None] * len(rows)
     assert {row.threads for row in rows} == {1}
-
-
-def test_convolutions_on_a_gpu_stand_beside_cudnn_in_their_precision(
-    torch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(gpu, "cuda_torch", lambda: torch)
-    monkeypatch.setattr(gpu, "DEVICE", "cpu")
-    monkeypatch.setattr(device_clock, "sampler", lambda: lambda call, calls: 0.25)
-    stage, form = contract.load_stage("4"), convolutions.Form((3, 2, 6, 5), (4, 2, 3, 3), (1, 1), (1, 1))
-    rows = list(convolutions.convolution_rows([stage], forms=[form], effort=Effort(1, 1.0, 0.0, 2)))
-    assert [row.skipped for row in rows] == [None] * len(rows)
-    assert {(row.clock, row.threads, row.peak) for row in rows} == {("events", 1, None)}
-    theirs = ["on the GPU", "channels-last on the GPU", "TF32 on the GPU", "TF32 channels-last on the GPU"]
-    ours = [*stage.convolution.CONVOLUTION_LADDER, *stage.convolution.TENSOR_CORES]  # type: ignore[union-attr]
-    for part, mine in (("forward", ours), ("backward", [""])):
-        here = [row for row in rows if row.part == part]
-        assert [row.variant for row in here] == [*mine, *theirs]
-        assert [row.dtype for row in here if row.stage == "pytorch"] == ["float32", "float32", "tf32", "tf32"]
-        assert {row.against["cudnn"] for row in here if row.stage == stage.name} == {1.0}
-    assert [row.dtype for row in rows if row.variant in stage.convolution.TENSOR_CORES] == ["tf32", "bf16"]  # type: ignore[union-attr]
 
 
 def test_rounded_factors_are_allowed_more_and_not_anything(monkeypatch: pytest.MonkeyPatch) -> None:

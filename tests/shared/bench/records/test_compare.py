@@ -58,13 +58,6 @@ def test_a_ratio_is_judged_by_the_noise_that_both_runs_state(ratio: float, verdi
     assert found.ratio.noise == pytest.approx(1.03 * 1.03 - 1)
 
 
-def test_a_ratio_of_a_single_pass_is_not_judged() -> None:
-    for found in (only(step(), step(ratio=9.0, ratio_noise=None)), only(step(ratio_noise=None), step(ratio=9.0))):
-        assert found.verdict == UNKNOWN
-        assert found.ratio is not None
-        assert found.ratio.noise is None
-
-
 def test_what_has_no_reference_is_judged_by_an_opponent() -> None:
     old = step(ratio=None, against={"pytorch": 2.0}, against_noise={"pytorch": 0.01})
     found = only(old, replace(old, against={"pytorch": 4.0}))
