@@ -55,18 +55,6 @@ def test_labels_with_an_index_of_their_own_are_taken_by_position(order: np.ndarr
     np.testing.assert_array_equal(Split(X, Series(Y, order)).y, Y)  # type: ignore[arg-type]
 
 
-def test_labels_and_samples_of_pandas(numpy_stage: Stage) -> None:
-    pandas = pytest.importorskip("pandas")
-    shuffled = RNG.permutation(60)
-    labels, frame = pandas.Series(Y, index=shuffled), pandas.DataFrame(X, index=shuffled)
-    expected = trained(numpy_stage, Split(X, Y))
-    assert trained(numpy_stage, Split(frame, labels)) == expected
-    kept = labels.index < 30
-    assert trained(numpy_stage, Split(frame[kept], labels[kept])) == trained(numpy_stage, Split(X[kept], Y[kept]))
-    assert trained(numpy_stage, Split(frame, labels.astype("Int64"))) == expected
-    assert trained(numpy_stage, Split(frame, labels.astype("category"))) == expected
-
-
 @pytest.mark.parametrize("kind", ["u1", "i2", ">i4", ">u8", "O"])
 def test_whole_numbers_of_any_kind_are_labels(kind: str) -> None:
     split = Split(X, Y.astype(kind))

@@ -11,7 +11,7 @@ import pytest
 from shared.architectures import NAMED, Architecture, mlp, named
 from shared.checks.problems import random_problem
 from shared.data.normalisation import Normalisation
-from shared.layers import Activate, Conv, Dense, Flatten, MaxPool, Residual
+from shared.layers import Activate, Conv, Dense, Flatten, MaxPool
 from stage2_numpy.eight_bit_network import EightBitNetwork
 from tests.layered_forms import FORMS
 from tests.random_architectures import random_architecture
@@ -27,7 +27,6 @@ from shared.export.equal_answers import (  # noqa: E402
     EightBitAnswers,
     check_form,
     compare_in_eight_bits,
-    runtime_answers,
 )
 from shared.export.onnx_graph import INPUT  # noqa: E402
 
@@ -132,16 +131,6 @@ def test_the_numbers_and_scales_are_those_of_onnx_runtimes_own_quantiser(tmp_pat
         np.testing.assert_allclose(ours[f"{number}.weights scale"], theirs[f"{number}.weights_scale"], rtol=1e-6)
     for value in ("pixels", "1", "5"):
         np.testing.assert_allclose(ours[f"{value} scale"], theirs[f"{value}_scale"], rtol=1e-6)
-
-
-@pytest.mark.parametrize("optimised", [False, True])
-def test_integers_go_through_the_runtime_in_both_ways(optimised: bool) -> None:
-    """A batch of another length, and one image alone."""
-    network, x = network_of(Architecture((1, 8, 8), (Conv(4, 3), Activate("relu"), Residual((Conv(4, 1),)), Flatten())))
-    content = eight_bit_graph.model_of(network).SerializeToString()
-    for count in (1, 7):
-        got = runtime_answers(content, x[:count], optimised)
-        np.testing.assert_allclose(got, network.forward(x[:count]), atol=2 * network.output_step)
 
 
 def test_a_wrong_file_is_found() -> None:

@@ -18,7 +18,7 @@ from shared.training.loop import TrainingResult, train
 from shared.training.metrics import evaluate
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
-from tests.shared.training.small_runs import assert_same_run, host, timeless
+from tests.shared.training.small_runs import Died, assert_same_run, dying_after, host, timeless
 from tests.stages import STAGE_PARAMS, USABLE_STAGES
 from tests.wide import WIDE, widened
 
@@ -86,18 +86,8 @@ def test_a_run_that_died_resumes_to_the_same_bits(stage: contract.Stage, stop_af
     whole = make(stage)
     run(stage, whole, tmp_path / "whole")
 
-    class Died(Exception):
-        pass
-
-    taken = []
-
-    def die(*arguments: object) -> None:
-        taken.append(arguments)
-        if len(taken) == stop_after:
-            raise Died
-
     with pytest.raises(Died):
-        run(stage, make(stage), tmp_path / "r", hooks=Hooks(on_batch=die, progress_bar=False), checkpoint_every=2)
+        run(stage, make(stage), tmp_path / "r", hooks=dying_after(stop_after), checkpoint_every=2)
     other = make(stage, seed=99)  # all of its numbers must come from the checkpoint
     for mean in other[0].running_statistics:
         mean[:] = stage.arrays.asarray([7.0] * len(mean), "float64")

@@ -19,7 +19,18 @@ from shared.training.runs import Position
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving
 from tests import interrupts
-from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, assert_same_run, host, make, run
+from tests.shared.training.small_runs import (
+    CONSTANT,
+    DATA,
+    FULL,
+    TEST,
+    Died,
+    assert_same_run,
+    dying_after,
+    host,
+    make,
+    run,
+)
 from tests.wide import widely
 
 
@@ -30,19 +41,8 @@ def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
 ) -> None:
     run(stage, make(stage), FULL, tmp_path / "whole", checkpoint_every=2)
 
-    class Died(Exception):
-        pass
-
-    taken = []
-
-    def die(*arguments: object) -> None:
-        taken.append(arguments)
-        if len(taken) == stop_after:
-            raise Died
-
-    hooks = Hooks(on_batch=die, progress_bar=False)
     with pytest.raises(Died):
-        run(stage, make(stage), FULL, tmp_path / "r", hooks, checkpoint_every=2)
+        run(stage, make(stage), FULL, tmp_path / "r", dying_after(stop_after), checkpoint_every=2)
     other_weights = make(stage, seed=99)  # all of them must come from the checkpoint
     run(stage, other_weights, FULL, tmp_path / "r", checkpoint_every=2, resume=True)
     assert_same_run(tmp_path / "r", tmp_path / "whole")

@@ -1,7 +1,6 @@
 """shared.bench.kinds.phases: what surrounds computing, each by itself, and what is said where it cannot be measured."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import phases
-from shared.bench.measuring import children, device_clock
+from shared.bench.measuring import children
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import BenchRow
-from tests.fake_stages import fake_stage, product, say_of_stage_4
+from tests.fake_stages import fake_stage, product
 from tests.stages import USABLE_STAGES
 
 QUICK: dict[str, Any] = {"effort": Effort(1, 3.0, 0.0, 1)}
@@ -100,15 +99,3 @@ def test_a_real_process_loads_the_first_floor() -> None:
     assert (imported.part, imported.name, imported.dtype) == ("import", "product 64³", "float64")
     assert imported.seconds is not None
     assert 0 < imported.seconds < 60
-
-
-def test_a_gpus_copies_are_waited_for_and_its_products_timed_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    waited: list[int] = []
-    monkeypatch.setattr(device_clock, "sampler", lambda: lambda call, calls: 0.125)
-    stage = copying("stage4_numba_cuda")
-    stage.arrays.cuda = SimpleNamespace(synchronize=lambda: waited.append(1))  # type: ignore[attr-defined]
-    found = by_part(list(phases.phase_rows([stage], sizes=[8], processes=False, **QUICK)))
-    assert (found["compute"].clock, found["compute"].seconds) == ("events", 0.125)
-    assert {found["copy in"].clock, found["copy out"].clock} == {"wall"}
-    assert waited

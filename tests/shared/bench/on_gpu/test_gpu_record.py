@@ -38,24 +38,6 @@ def test_the_numbers_beside_the_package_are_those_of_the_newest_record() -> None
     assert found.step((784, 128, 10), 64, "no such rung") is None
 
 
-def test_a_report_of_other_parts_and_one_that_lacks_rows_are_no_reference(tmp_path: Path) -> None:
-    epoch = {"kind": "summary"}
-    ladder = {"size": 1024, "precision": "float32", "rung": "naive", "share_of_cublas": 0.1}
-    step = {"network": [4, 2], "batch": 1, "who": "graph", "resident": False, "against": None, "median": 1.0}
-    rows = {"ladder": ladder, "steps": step, "training": epoch}
-    usual = {name: {"rows": [row]} for name, row in rows.items()}
-    for name, date, parts in (
-        ("usual", "2026-01-01", usual),
-        ("networks", "2026-02-01", {"networks": {"rows": []}}),
-        ("a part failed", "2026-03-01", usual | {"ladder": {"rows": []}}),
-    ):
-        (tmp_path / name).mkdir()
-        document = {"kind": gpu_record.KIND, "schema": gpu_record.SCHEMA, "date": date, "parts": parts}
-        document["emulated"] = False
-        (tmp_path / name / gpu_record.REPORT).write_text(json.dumps(document))
-    assert gpu_record.newest(tmp_path) == tmp_path / "usual"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
