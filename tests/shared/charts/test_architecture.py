@@ -53,7 +53,6 @@ def test_what_follows_a_layer_stands_in_its_row_and_blocks_go_from_their_input_t
     [
         ("LeNet-5", "Dense(120) holds 78 % of the 61,706 parameters, Conv(16, 5) does 58 % of the work"),
         ("Residual CNN", "Dense(128) holds 78 % of the 514,570 parameters, the convolutions do 99 % of the work"),
-        ("MLP", "Dense(128) holds 99 % of the 101,770 parameters and does 99 % of the work"),
     ],
 )
 def test_the_title_says_where_parameters_and_work_are(name: str, found: str) -> None:

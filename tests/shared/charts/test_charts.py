@@ -47,9 +47,10 @@ def drawn(what: str, *, emulated: bool = False) -> list[Chart]:
     return book.draw({"full": full_results, "gpu": gpu_results}[what](), emulated=emulated)
 
 
-def test_every_figure_is_whole_and_readable() -> None:
-    charts = drawn("gpu")
-    assert [chart.name for chart in charts] == NAMES
+@pytest.mark.parametrize("kinds", [["step", "memory"], pytest.param([], marks=wide)], ids=["few", "all"])
+def test_every_figure_is_whole_and_readable(kinds: list[str]) -> None:
+    charts = book.draw(replace(only(gpu_results(), kinds=kinds), curves=[])) if kinds else drawn("gpu")
+    assert [chart.name for chart in charts] == (["steps", "memory"] if kinds else NAMES)
     for chart in charts:
         checks.assert_sound(chart.figure)
         assert chart.figure.get_figwidth() == style.WIDTH
@@ -62,6 +63,7 @@ def test_every_figure_is_whole_and_readable() -> None:
         assert "nan" not in f"{chart.title} {chart.alt}"
 
 
+@wide
 def test_no_bar_lies_along_a_logarithmic_axis() -> None:
     """Its length would mean nothing: where it begins is anybody's choice."""
     along = {

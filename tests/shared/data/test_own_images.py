@@ -421,9 +421,3 @@ def test_a_picture_that_moves_is_refused(tmp_path: Path) -> None:
     first.save(tmp_path / "film.png", save_all=True, append_images=[second])
     with pytest.raises(DataError, match="expected a picture that stands still, got 2 of a film"):
         read_one(tmp_path / "film.png", Wanted(False, None))
-
-
-def test_a_photograph_with_a_preview_stands_still(tmp_path: Path) -> None:
-    first = Image.fromarray(noise(5, 7, 3))
-    first.save(tmp_path / "two.jpg", format="MPO", save_all=True, append_images=[first])
-    assert read_one(tmp_path / "two.jpg", Wanted(False, None))[1].size == (5, 7)

@@ -73,28 +73,6 @@ def test_a_known_network_is_equal_and_a_quarter_as_large(name: str) -> None:
     assert len(content) <= 0.3 * 4 * named(name).parameter_count
 
 
-def test_all_is_symmetric_and_the_weights_are_int8_in_the_file() -> None:
-    network, _ = network_of(Architecture((1, 6, 6), (Conv(2, 3), Activate("relu"), MaxPool(2), Flatten(), Dense(3))))
-    graph = eight_bit_graph.model_of(network).graph
-    constants = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
-    int8 = {name: values for name, values in constants.items() if values.dtype == np.int8}
-    assert int8["1.weights"].shape == (2, 1, 3, 3)
-    assert int8["5.weights"].shape == (8, 3)
-    assert not any(values.any() for name, values in int8.items() if "zero" in name)
-    pair = ["QuantizeLinear", "DequantizeLinear"]
-    weights = ["DequantizeLinear"]
-    assert [each.op_type for each in graph.node] == [
-        *(*pair, *weights, "Conv", *pair, "Relu", "MaxPool", "Flatten"),
-        *(*pair, *weights, "Gemm"),
-    ]
-    for each in graph.node:
-        if each.op_type in pair:
-            zero = constants[each.input[2]]
-            assert (zero.dtype, zero.any()) == (np.int8, False)
-    axes = {each.input[0]: [a.i for a in each.attribute] for each in graph.node if each.op_type == "DequantizeLinear"}
-    assert (axes["1.weights"], axes["5.weights"]) == ([0], [1])
-
-
 def constants_of(model: Any) -> dict[str, np.ndarray]:
     return {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
 

@@ -18,9 +18,10 @@ from shared.training.loop import TrainingResult, train
 from shared.training.metrics import evaluate
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
+from tests.shared.stage_params import STAGE_4_WIDE
 from tests.shared.training.small_runs import Died, assert_same_run, dying_after, host, timeless
-from tests.stages import STAGE_PARAMS, USABLE_STAGES
-from tests.wide import WIDE, widened
+from tests.stages import USABLE_STAGES
+from tests.wide import WIDE
 
 SHAPE = (1, 6, 6)
 ARCHITECTURE = Architecture(
@@ -68,12 +69,9 @@ def run(
     return train(stage, *made, DATA, settings, test_data=TEST, saving=saved, hooks=hooks)
 
 
-STAGES = [widened(each) if each.id == "stage4_numba_cuda" else each for each in STAGE_PARAMS]
-"""Stage 4 is wide: its layers take seconds to compile, and test_runs.py resumes it with dense layers."""
-
-
-@pytest.fixture(params=STAGES)
+@pytest.fixture(params=STAGE_4_WIDE)
 def stage(request: pytest.FixtureRequest) -> contract.Stage:
+    """test_runs.py resumes stage 4 with dense layers."""
     return contract.load_stage(request.param)
 
 
@@ -132,7 +130,7 @@ def test_dropout_and_augmentation_change_the_training() -> None:
     assert len(losses) == 3
 
 
-@pytest.mark.parametrize("reader", STAGES)
+@pytest.mark.parametrize("reader", STAGE_4_WIDE)
 def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader: str, tmp_path: Path) -> None:
     network, optimizer = make(stage)
     run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1))

@@ -117,15 +117,6 @@ def test_a_header_that_is_no_object_is_refused(text: str, message: str, tmp_path
         load_checkpoint(forged(tmp_path / "c", text))
 
 
-def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
-    layer: dict[str, Any] = {"kind": "BatchNorm"}
-    for _ in range(200):
-        layer = {"kind": "Residual", "layers": [layer]}
-    about = ABOUT | {"architecture": {"input_shape": [1, 4, 4], "layers": [layer]}}
-    with pytest.raises(CheckpointError, match="nested more than 8 deep"):
-        load_checkpoint(forged(tmp_path / "c", about))
-
-
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [

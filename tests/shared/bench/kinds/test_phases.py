@@ -12,7 +12,7 @@ from shared.bench.measuring import children
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.measuring.rows import BenchRow
 from tests.fake_stages import fake_stage, product
-from tests.stages import USABLE_STAGES
+from tests.shared.stage_params import STAGE_4_WIDE
 
 QUICK: dict[str, Any] = {"effort": Effort(1, 3.0, 0.0, 1)}
 
@@ -30,7 +30,7 @@ def copying(name: str, multiply: Any = product) -> contract.Stage:
     return stage
 
 
-@pytest.mark.parametrize("name", USABLE_STAGES)
+@pytest.mark.parametrize("name", STAGE_4_WIDE)
 def test_a_stage_with_memory_of_its_own_copies_in_and_out(name: str) -> None:
     stage = contract.load_stage(name)
     rows = list(phases.phase_rows([stage], sizes=[16], processes=False, **QUICK))

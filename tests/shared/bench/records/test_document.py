@@ -21,6 +21,7 @@ from shared.machine.environment import environment
 from shared.machine.results import as_json, write_json
 from tests.shared.bench import bench_results as made
 from tests.shared.bench import bench_schema_docs as docs
+from tests.wide import WIDE
 
 ALL = {"full": made.full_results, "gpu": made.gpu_results, "tiny": made.tiny_results}
 RECORDED = Path(__file__).resolve().parents[4] / "docs" / "benchmarks"
@@ -188,7 +189,7 @@ SMALL = replace(
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400 if WIDE else 100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mutated())
 def test_the_reader_and_the_published_schema_agree(whole: dict[str, Any]) -> None:
     found = fault(whole)
