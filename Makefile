@@ -1,18 +1,20 @@
-# make race    makes the virtual environment, installs, trains every stage on the bundled MNIST subset
-# make test    the same environment with the development tools, then the tests that prove the product right
-# make test-wide    all further tests: every wrong answer of the course, long fuzz, browsers, every documented command
-# make lint    ruff and mypy
-# make book    the book, from docs/ into docs/_build/html
-# make book-pdf    the book as one PDF, docs/_build/groundup.pdf; it takes minutes, and needs Chromium
+# make race              makes the virtual environment, installs, trains every stage on the bundled MNIST subset
+# make test              the tests that prove the product right, on a machine with nothing but Python and make
+# make test-emulator     the tests of the CUDA emulator and of the lens
+# make test-wide         all further tests: every wrong answer of the course, all combinations, browsers, documented commands
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
+# make lint              ruff and mypy
+# make book              the book, from docs/ into docs/_build/html
+# make book-pdf          the book as one PDF, docs/_build/groundup.pdf; it takes minutes, and needs Chromium
 #
-# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs;
-# PROCESSES=8 how many processes run tests at once: as many as there are cores.
+# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; PROCESSES=8 how many processes run
+# tests at once; TESTS=files what `make test` runs.
 
 PYTHON ?= python3
 VENV ?= .venv
-TESTS ?=
 PROCESSES ?= 2
+# `make test-emulator` runs the emulator's own tests, `make test-wide` those in a browser.
+TESTS ?= --ignore tests/cuda_emulator --ignore tests/browser
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported. Compiling all that is installed takes longer than installing it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -20,7 +22,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 # The tests start hundreds of Python processes, which load what the first of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: race book book-pdf test test-wide test-fast test-sanitized lint clean
+.PHONY: race book book-pdf test test-emulator test-wide test-sanitized lint clean
 
 race: $(VENV)/.installed
 	$(BIN)/groundup race
@@ -34,19 +36,22 @@ book-pdf: book
 
 # Two test processes on two cores (with three, each takes more processor time than is won): one BLAS thread each, or they
 # wait for one another. Each takes half of the tests, in order, so that tests which need the same compiled kernels meet
-# in one process. A process that has finished takes tests over from the other.
-test: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
+# in one process. A process that has finished takes tests over from the other. With -P pytest does not find groundup.egg-info
+# in this folder, or it would rewrite the asserts of every file of the packages, which takes ten seconds.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -P -m pytest -n $(PROCESSES) --dist worksteal
 
-# What make test leaves out (tests/wide.py). The browsers' tests need chromium, and are skipped without it.
+test: $(VENV)/.installed-test
+	$(PYTEST) $(TESTS)
+
+test-emulator: $(VENV)/.installed-test
+	$(PYTEST) tests/cuda_emulator
+
+# What make test and make test-emulator leave out (tests/wide.py). The browsers' tests need chromium, and are skipped without it.
 test-wide: $(VENV)/.installed-dev
 	$(INSTALL) '.[compiler,docs,onnx,mpi,pdf]'
-	GROUNDUP_EVERY_KERNEL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m wide
+	GROUNDUP_EVERY_KERNEL=1 $(PYTEST) -m wide
 
-test-fast: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "not slow" $(TESTS)
-
-test-sanitized: $(VENV)/.installed-dev
+test-sanitized: $(VENV)/.installed-test
 	VENV=$(VENV) .ci/test-sanitized
 
 lint: $(VENV)/.installed-dev
@@ -62,10 +67,14 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 	$(INSTALL) '.[web]'
 	touch $@
 
-# It has all of .installed, so that one run of pip makes both.
+# Each has all of those before, so that one run of pip makes them.
+$(VENV)/.installed-test: $(VENV)/.created pyproject.toml
+	$(INSTALL) '.[test]'
+	touch $(VENV)/.installed $@
+
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml
 	$(INSTALL) '.[dev]'
-	touch $(VENV)/.installed $@
+	touch $(VENV)/.installed $(VENV)/.installed-test $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
 	$(INSTALL) '.[docs]'

@@ -43,7 +43,7 @@ class Settings:
 
     dataset: str = "mnist-subset"
     hidden: int | None = 32
-    epochs: int = 5
+    epochs: int = 3
     batch_size: int = 32
     learning_rate: float = 0.05
     momentum: float = 0.9

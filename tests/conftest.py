@@ -3,11 +3,13 @@
 import gc
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from shared import contract
+from tests.stages import REASONS as STAGES
 from tests.stages import STAGE_PARAMS, USABLE_STAGES
 from tests.wide import WIDE
 
@@ -18,22 +20,10 @@ TESTS = Path(__file__).parent
 settings.register_profile("groundup", deadline=None, derandomize=not WIDE)
 settings.load_profile("groundup")
 
-SLOW = (
-    *("browser", "docs", "packaging", "promises", "house"),
-    *("groundup/doctor", "cuda_emulator/lens", "groundup/course", "groundup/commands"),
-    *("shared/bench", "shared/charts", "cuda_emulator/kernels"),
-)
-"""Folders whose tests compile many kernels or draw many figures, or do not depend on Python's version: the further
-Python versions leave them out."""
-
-COMPILED_TWICE = ("floors", "shared/checks", "stage4_numba_cuda")
-"""Folders whose tests of stage 4 compile kernels for minutes: the same for those tests alone."""
-
-
 FLOAT64_SUFFICES = ("floors", "shared/checks", "shared/training", "stage4_numba_cuda")
 """Folders whose tests of stage 4 compile each kernel for both dtypes: those for float32 are wide."""
 
-STAGE_4_AGAIN = ("docs", "promises", "groundup/commands")
+STAGE_4_AGAIN = ("docs", "promises", "groundup/commands", "groundup/studio")
 """Folders whose tests of stage 4 compile many kernels, and find what the stages' tests find: those are wide."""
 
 WIDE_FOLDERS = ("browser", "cuda_emulator/compatibility")
@@ -53,6 +43,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+COMPLETE = ("floors/test_oracle.py", "floors/test_image_oracle.py", "floors/test_layered.py")
+"""Files of which `make test` runs every case: PyTorch's values."""
+
+
 @cache
 def _below(path: Path, folders: tuple[str, ...]) -> bool:
     return f"{path.as_posix()}/".startswith(tuple(f"{TESTS.as_posix()}/{folder}/" for folder in folders))
@@ -62,14 +56,34 @@ def _in(item: pytest.Item, folders: tuple[str, ...]) -> bool:
     return _below(item.path.parent, folders)
 
 
+def _further_cases(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of parametrised tests in which no value of a parameter is new.
+
+    `make test` shows every value of every parameter once for each stage (each-choice coverage); `make test-wide` has
+    all their combinations. The oracles are complete in both.
+    """
+    shown: dict[tuple[Any, ...], set[tuple[int, str]]] = {}
+    further = []
+    for item in items:
+        values = set(enumerate(item.callspec._idlist)) if hasattr(item, "callspec") else set()
+        if len(values) < 2 or _below(item.path, COMPLETE) or item.get_closest_marker("wide"):
+            continue
+        stage = next((name for name in STAGES if name in item.nodeid), None)
+        before = shown.setdefault((item.path, item.parent, item.originalname, stage), set())
+        if values <= before:
+            further.append(item)
+        before |= values
+    return further
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if _in(item, SLOW) or (_in(item, COMPILED_TWICE) and "stage4" in item.nodeid):
-            item.add_marker(pytest.mark.slow)
         twice = _in(item, FLOAT64_SUFFICES) and "stage4" in item.nodeid and "float32" in item.nodeid
         again = _in(item, STAGE_4_AGAIN) and "[stage4_numba_cuda" in item.nodeid
         if twice or again or _in(item, WIDE_FOLDERS):
             item.add_marker(pytest.mark.wide)
+    for item in _further_cases(items):
+        item.add_marker(pytest.mark.wide)
     if not WIDE and "wide" not in config.getoption("markexpr"):
         left_out = [item for item in items if item.get_closest_marker("wide")]
         items[:] = [item for item in items if not item.get_closest_marker("wide")]

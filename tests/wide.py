@@ -1,9 +1,10 @@
 """What `make test` leaves to `make test-wide`: the further cases of what it tests with a few.
 
-`make test` proves the product right. The wide tests take many times as long: every wrong answer of the
-course, every kernel compiled for the emulator, long fuzz, browsers, every documented command. They carry the marker
-`wide`, given to a folder in conftest.py, to a test by `@wide`, or to the later cases of a parametrized test by
-`widely`. GROUNDUP_EVERY_KERNEL=1, which `make test-wide` sets, or `-m wide` brings them in.
+`make test` proves the product right. The wide tests take many times as long: every wrong answer of the course, every
+kernel compiled for the emulator, all combinations of parameters, long fuzz, browsers, every documented command. They
+carry the marker `wide`, given in conftest.py to folders and to the cases of a parametrised test in which no value is
+new, and elsewhere to a test by `@wide`, or to the later cases of a parametrised test by `widely`. `-m wide` or
+GROUNDUP_EVERY_KERNEL=1, which `make test-wide` sets, brings them in.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ RECIPES = {
     "mnist": Recipe(128, 64, 0.2, 0.0, "cosine", 8, 0.97, "float32"),
     "mnist-subset": Recipe(32, 32, 0.05, 0.9, "cosine", 5, 0.90, "float64"),
 }
-"""By the name of the images. That of the subset is what `groundup race` runs, and the first stage can follow it."""
+"""By the name of the images. That of the subset is the one of `groundup race --epochs 5`: the first stage can follow it."""
 
 
 MODEL_RECIPES = {

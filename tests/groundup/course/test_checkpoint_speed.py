@@ -5,6 +5,7 @@ import pytest
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.checkpoints import phase3_c, phase4_forward_pass
 from tests.stages import REASONS
+from tests.wide import wide
 
 
 def checked(monkeypatch: pytest.MonkeyPatch, mine: float, numpys: float, theirs: float | None) -> list[str]:
@@ -80,6 +81,7 @@ def test_a_tiled_product_that_reads_as_much_as_the_naive_one_does_not_pass(monke
 
 
 @pytest.mark.skipif(bool(REASONS.get("stage4_numba_cuda")), reason=str(REASONS.get("stage4_numba_cuda")))
+@wide
 def test_the_projects_own_kernels_pass_by_their_estimate() -> None:
     told: list[str] = []
     phase4_forward_pass._estimated(Tally(lambda event, text: told.append(text) if event == "note" else None))

@@ -36,33 +36,30 @@ def of_task(task: Task, value: object, what: str) -> Any:
     return pytest.param(value, id=label(task, what), marks=[pytest.mark.skip(reason=reason)] if reason else [])
 
 
-def compiles_long(task: Task) -> bool:
-    """Whether the task is in C or a kernel, which takes seconds to compile, and not the first one of its week."""
-    return task.stage in ("stage3_c", "stage4_numba_cuda") and task.number > 1
+def is_first_of_its_kind(task: Task) -> bool:
+    """Whether `make test` grades the task: the first one of a week, and of the weeks in C and in kernels, which take
+    seconds to compile, only the first one of a phase."""
+    if task.stage not in ("stage3_c", "stage4_numba_cuda"):
+        return task.number == 1
+    tasks = (each for week in course().phase_of(task).weeks for each in week.tasks)
+    return task is next(each for each in tasks if each.stage == task.stage)
 
 
-def of_solutions() -> list[Any]:
-    """Every task; wide are those that compile long, and of the weeks with kernels all but every third."""
-    cases = ((task, of_task(task, task, "solution")) for task in course().tasks)
-    return [
-        widened(case) if compiles_long(task) or (task.stage == "stage4_numba_cuda" and task.week % 3) else case
-        for task, case in cases
-    ]
+def of_tasks(what: str) -> list[Any]:
+    """Every task; wide are all but the first of their kind."""
+    cases = ((task, of_task(task, task, what)) for task in course().tasks)
+    return [case if is_first_of_its_kind(task) else widened(case) for task, case in cases]
 
 
 def of_mutants() -> list[Any]:
-    """Every wrong answer; all but the first of each week are wide, and all of those that compile long. Of the weeks
-    whose exercises are kernels, which take seconds each, one week of a phase has its wrong answer here."""
-    seen: set[Any] = set()
+    """Every wrong answer; all but the first to a task that `make test` grades are wide."""
+    seen: set[Task] = set()
     made = []
     for number, mutant in enumerate(MUTANTS):
         task = course().task(mutant.task)
         case = of_task(task, mutant, f"mutant{number}")
-        group = course().phase_of(task).number if task.stage == "stage4_numba_cuda" else f"week {task.week}"
-        left_out = group in seen or compiles_long(task)
-        made.append(widened(case) if left_out else case)
-        if not left_out:
-            seen.add(group)
+        made.append(widened(case) if task in seen or not is_first_of_its_kind(task) else case)
+        seen.add(task)
     return made
 
 
@@ -89,7 +86,7 @@ def graded(learner: Workspace, task: Task, function: str) -> Verdict:
         path.write_text(before, encoding="utf-8")
 
 
-@pytest.mark.parametrize("task", [of_task(task, task, "stub") for task in course().tasks])
+@pytest.mark.parametrize("task", of_tasks("stub"))
 def test_a_stub_fails_and_says_which_task_it_is(learner: Workspace, task: Task) -> None:
     verdict = judge(learner, task)
     assert not verdict.passed
@@ -97,7 +94,7 @@ def test_a_stub_fails_and_says_which_task_it_is(learner: Workspace, task: Task) 
     assert task.message in verdict.what
 
 
-@pytest.mark.parametrize("task", of_solutions())
+@pytest.mark.parametrize("task", of_tasks("solution"))
 def test_the_projects_own_function_passes_every_check(learner: Workspace, task: Task) -> None:
     verdict = graded(learner, task, solution(task))
     assert verdict.passed, verdict

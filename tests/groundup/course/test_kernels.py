@@ -15,11 +15,12 @@ from shared.contract import STAGES
 from tests.groundup.course.course_helpers import new_folder
 from tests.groundup.course.course_mutants.right_kernels import RIGHT, Changes
 from tests.stages import REASONS
-from tests.wide import widely
+from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(REASONS.get(STAGES[3]) is not None, reason=str(REASONS.get(STAGES[3])))
 
 
+@wide
 @pytest.mark.parametrize(
     ("task", "instead"),
     widely(
@@ -63,6 +64,7 @@ def graded(folder: Path, task: str, changes: Changes) -> Verdict:
 GROWS = (("half = BLOCK // 2", "half = 1"), ("while half > 0", "while half < BLOCK"), ("half //= 2", "half *= 2"))
 
 
+@wide
 @pytest.mark.parametrize(
     ("changes", "said"),
     widely(

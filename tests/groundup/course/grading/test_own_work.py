@@ -13,7 +13,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from tests.groundup.course.course_helpers import new_folder
 from tests.stages import REASONS
-from tests.wide import widely
+from tests.wide import wide, widely
 
 PRODUCT = "(size_t m, size_t k, size_t n, const real *a, const real *b, real *c)"
 
@@ -100,6 +100,7 @@ def test_what_may_be_called_is_declared_in_the_header() -> None:
     assert frozenset().union(*MAY_CALL.values()) <= declared
 
 
+@wide
 @pytest.mark.parametrize(
     ("task", "before", "old", "new"),
     widely(
@@ -118,6 +119,7 @@ def test_a_kernel_may_take_numbas_types_and_name_a_variable_like_another_kernel(
 
 
 @needs_c
+@wide
 def test_a_variable_named_like_a_function_of_the_header_is_no_call(learner: Workspace) -> None:
     text = solution(course().task("6.5"))
     assert "peak" in declared_functions()

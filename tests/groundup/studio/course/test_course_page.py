@@ -148,6 +148,7 @@ def test_a_figure_is_one_of_the_weeks_and_no_other_file(studio_server: Any) -> N
     assert "no such figure" in studio_server.refused("/api/course/figure?name=../../pyproject.toml")
 
 
+@wide
 def test_every_save_is_graded_and_a_wrong_matrix_is_drawn(learner: Workspace) -> None:
     watch = Watch(learner, FIRST)
     seen = Seen(watch)
@@ -252,6 +253,7 @@ def test_a_failed_check_of_memory_has_the_lenss_pictures(learner: Workspace) -> 
     assert first["svg"].startswith("<svg xmlns")
 
 
+@wide
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
 def test_whatever_takes_the_place_of_the_file_is_a_sentence_and_its_return_is_graded(learner: Workspace) -> None:
     path = learner.folder / FIRST.file
@@ -279,6 +281,7 @@ def test_whatever_takes_the_place_of_the_file_is_a_sentence_and_its_return_is_gr
         watch.close()
 
 
+@wide
 def test_what_goes_wrong_in_a_watch_is_told_once_and_it_goes_on(learner: Workspace, monkeypatch: Any) -> None:
     calls = []
 

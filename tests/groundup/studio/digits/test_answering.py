@@ -13,7 +13,7 @@ from shared.architectures import named
 from shared.contract import STAGES, load_stage
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_drawing, a_run
 from tests.stages import REASONS
-from tests.wide import widened
+from tests.wide import wide, widened
 
 
 def ready(answers, name):
@@ -26,6 +26,7 @@ def ready(answers, name):
     raise AssertionError("the stages were not prepared within a minute")
 
 
+@wide
 @pytest.mark.parametrize("layers", [[784, 4, 10], widened(pytest.param(SMALL_CNN, id="convolutional"))])
 def test_all_floors_answer_as_stage_2_does(tmp_path, layers):
     a_run(tmp_path / "runs" / "one", layers, {"normalisation": {"mean": 0.1, "deviation": 0.3}})

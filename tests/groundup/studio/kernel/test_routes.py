@@ -70,6 +70,7 @@ def session(studio_server: RunningStudio) -> Any:
     return studio_server.post("/api/kernel/begin")["session"]
 
 
+@wide
 def test_a_kernel_of_the_project_opens_with_its_walk_races_and_verdicts(
     studio_server: RunningStudio, session: str
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_script_runs_in_a_process_of_its_own_and_its_texts_stay_texts(
     assert answer["walk"]["block"] == [1, 1, 1]
 
 
+@wide
 def test_the_process_of_a_tab_starts_when_the_page_is_asked_for(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         server.studio.prepare("digits")
@@ -156,6 +158,7 @@ def opening(folder: Path, text: str) -> dict[str, Any]:
     return {"kind": "script", "path": "mine.py", "kernel": "scale"}
 
 
+@wide
 def test_a_script_that_goes_wrong_is_told_in_a_sentence(
     studio_server: RunningStudio, session: str, tmp_path: Path
 ) -> None:

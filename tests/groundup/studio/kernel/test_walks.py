@@ -15,7 +15,7 @@ from groundup.studio.kernel import embedded
 from groundup.studio.kernel.choices import PROJECT, Choice
 from groundup.studio.kernel.walks import WALKS
 from shared.contract import load_part
-from tests.wide import widened
+from tests.wide import wide, widened
 
 pytestmark = pytest.mark.skipif(
     load_part("stage4_numba_cuda", "backend").BACKEND.name != "emulator", reason="only the emulator walks"
@@ -103,6 +103,7 @@ def test_no_two_arrays_of_a_kernel_hold_the_same_numbers_and_each_run_has_the_sa
     assert all(np.array_equal(one, other) for one, other in zip(first, numbers(), strict=True))
 
 
+@wide
 def test_no_text_of_a_walk_through_a_kernel_of_the_project_is_of_the_rewritten_source() -> None:
     from groundup.kernels.launching import project_launch
 

@@ -16,6 +16,7 @@ from groundup.studio.race import embedded
 from groundup.studio.race.racing import Lane
 from shared.data.datasets import load_dataset
 from shared.machine.processes import ROOT
+from tests.wide import wide
 
 RACE = ROOT / "docs" / "benchmarks" / "race-2-cores"
 
@@ -82,6 +83,7 @@ def test_a_race_without_what_the_page_compares_is_refused(
         embedded.record(tmp_path)
 
 
+@wide
 def test_the_networks_are_stage_2s_and_the_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     text = document("race", {})
     assert len(text) < 2_000_000

@@ -15,10 +15,11 @@ from groundup.race import run_lap
 from groundup.studio.digits.pixels import as_input
 from groundup.studio.race import racing
 from groundup.studio.race.racing import SETTINGS, Lane, Race
-from shared.contract import STAGES, StageUnavailable, load_stage
+from shared.contract import StageUnavailable, load_stage
 from shared.data.datasets import Dataset, limited, load_dataset
 from tests.groundup.studio.digits.made_runs import a_drawing
 from tests.studio_server import RunningStudio
+from tests.wide import wide, widely
 
 STEPS = 21
 IMAGES = 650
@@ -55,7 +56,7 @@ def until(true: Any) -> None:
     raise AssertionError("not true after a minute")
 
 
-@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("name", widely(["stage2_numpy", "stage3_c", "stage1_pure_python", "stage4_numba_cuda"], 2))
 def test_a_lane_takes_the_steps_of_groundup_race(data: Dataset, name: str) -> None:
     losses: list[float] = []
     lap = run_lap(load_stage(name), data, replace(SETTINGS, epochs=1), lambda epoch, step, loss: losses.append(loss))
@@ -73,6 +74,7 @@ def test_a_lane_takes_the_steps_of_groundup_race(data: Dataset, name: str) -> No
     assert lane.accuracy == lap.test_accuracy
 
 
+@wide
 def test_the_lane_with_the_smallest_clock_has_its_turn_until_the_slowest_has_its_first_lap(
     race: Race, states: list[dict[str, Any]]
 ) -> None:
@@ -186,6 +188,7 @@ def test_an_error_of_a_stage_is_a_sentence_and_a_pause(
     assert not race.running
 
 
+@wide
 def test_every_tab_has_a_race_that_ends_with_its_session(studio_server: RunningStudio) -> None:
     first, second = (studio_server.post("/api/race/open") for _ in range(2))
     assert (first["lap"], len(first["samples"]), len(first["state"]["lanes"])) == (6000, 10, 4)
