@@ -37,13 +37,6 @@ def test_only_stage_4_can_keep_the_data_on_its_device(name: str) -> None:
     assert contract.can_be_resident(network) is (name == "stage4_numba_cuda")
 
 
-def test_a_class_switches_the_capability_off_with_none() -> None:
-    class Switched(contract.load_stage("2").network.Network):  # type: ignore[misc]
-        resident = None
-
-    assert not contract.can_be_resident(Switched([3, 2]))
-
-
 @pytest.mark.skipif("stage4_numba_cuda" not in USABLE_STAGES, reason="stage 4 cannot run here")
 def test_a_resident_run_of_stage_4_has_what_the_contract_promises() -> None:
     own = contract.load_stage("4").network.Network.resident

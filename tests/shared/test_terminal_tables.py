@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from rich.box import SIMPLE_HEAD, Box
+from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
 from shared.terminal import TextConsole, Whole
@@ -63,25 +63,6 @@ def test_texts_are_broken_as_little_as_the_width_allows_and_the_table_itself_sta
 def test_a_heading_that_may_not_be_broken_is_not() -> None:
     table = Table(Column("of one thread", no_wrap=True), box=SIMPLE_HEAD)
     assert "of one thread" in printed(Whole(table), 5)
-
-
-@pytest.mark.parametrize("box", [SIMPLE_HEAD, None])
-@pytest.mark.parametrize("width", [1, 7, 15])
-def test_headings_that_are_not_shown_take_no_room(box: Box | None, width: int) -> None:
-    table = Table("a heading of many words", Column("another one", no_wrap=True), box=box, show_header=False)
-    table.add_row("ab cd", "1,234,567")
-    text = printed(Whole(table), width)
-    assert " 1,234,567" in text
-    assert max(map(len, text.splitlines())) < 20
-
-
-def test_a_table_without_rows_or_columns_can_be_printed() -> None:
-    for table in (Table(), Table("a b"), Table("a b", show_header=False)):
-        printed(Whole(table), 1)
-
-
-def test_rich_alone_would_cut_a_number_off() -> None:
-    assert "…" in printed(made(), 20)
 
 
 def test_the_lines_fit_where_texts_can_be_broken() -> None:

@@ -7,7 +7,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +15,7 @@ from rich.text import Text
 from shared.machine.results import as_json
 from shared.terminal import TextConsole, say
 from shared.text import one_line, printable
+from tests.wide import WIDE
 
 HOSTILE = [
     "\x1b[2J\x1b[H",  # clears the screen
@@ -53,6 +54,7 @@ def test_ordinary_text_stays_as_it_is_and_twice_is_once(text):
         assert shown == text or any(0x200E <= ord(each) <= 0x2069 or ord(each) == 0x61C for each in text)
 
 
+@settings(max_examples=100 if WIDE else 25)
 @given(
     st.recursive(st.text() | st.floats() | st.none(), lambda deep: st.lists(deep) | st.dictionaries(st.text(), deep))
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -11,10 +12,26 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from shared.charts.drawing.colours import PAPER, READABLE, contrast, on_dark
-from shared.charts.drawing.style import SMALLEST
+from shared.charts.drawing.style import SMALLEST, Chart
+from shared.charts.drawing.words import NO_BREAK
 
 TOUCHING = 1.0
 """Points by which two boxes may overlap: a box is higher than its letters."""
+
+
+def shown(chart: Chart | None) -> Chart:
+    """The chart, which was drawn."""
+    assert chart is not None
+    return chart
+
+
+def said(text: str) -> str:
+    """The text with ordinary blanks."""
+    return text.replace(NO_BREAK, " ")
+
+
+def texts_in(axes: Axes) -> list[str]:
+    return [said(text.get_text()) for text in axes.texts]
 
 
 def texts(figure: Figure) -> Iterator[Text]:
@@ -76,6 +93,11 @@ def unreadable(figure: Figure) -> list[tuple[str, str]]:
 def too_small(figure: Figure) -> list[str]:
     """Texts that could not be read on a phone, whose screen shows a figure two thirds as large."""
     return [text.get_text() for text in texts(figure) if float(text.get_fontsize()) < SMALLEST]
+
+
+def assert_sound(figure: Figure) -> None:
+    """Nothing is cut off, lies over another, is too small or too pale."""
+    assert (unreadable(figure), too_small(figure), cut_off(figure), overlapping(figure)) == ([], [], [], [])
 
 
 def _box(text: Text) -> Bbox:

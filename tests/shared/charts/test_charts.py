@@ -17,7 +17,7 @@ from shared.charts.drawing import style
 from shared.charts.drawing.style import Chart
 from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only, timed, tiny_results
 from tests.shared.charts import chart_checks as checks
-from tests.wide import widely
+from tests.wide import wide
 
 NAMES = [
     "time_per_stage",
@@ -47,20 +47,12 @@ def drawn(what: str, *, emulated: bool = False) -> list[Chart]:
     return book.draw({"full": full_results, "gpu": gpu_results}[what](), emulated=emulated)
 
 
-def assert_sound(charts: list[Chart]) -> None:
-    """Nothing is cut off, lies over another, is too small or too pale."""
+@pytest.mark.parametrize("kinds", [["step", "memory"], pytest.param([], marks=wide)], ids=["few", "all"])
+def test_every_figure_is_whole_and_readable(kinds: list[str]) -> None:
+    charts = book.draw(replace(only(gpu_results(), kinds=kinds), curves=[])) if kinds else drawn("gpu")
+    assert [chart.name for chart in charts] == (["steps", "memory"] if kinds else NAMES)
     for chart in charts:
-        assert not checks.unreadable(chart.figure), chart.name
-        assert not checks.too_small(chart.figure), chart.name
-        assert not checks.cut_off(chart.figure), chart.name
-        assert not checks.overlapping(chart.figure), chart.name
-
-
-def test_every_figure_is_whole_and_readable() -> None:
-    charts = drawn("gpu")
-    assert [chart.name for chart in charts] == NAMES
-    assert_sound(charts)
-    for chart in charts:
+        checks.assert_sound(chart.figure)
         assert chart.figure.get_figwidth() == style.WIDTH
         assert chart.figure.get_suptitle().replace("\n", " ") == chart.title
         assert re.search(r"\d", chart.title), f"the headline of {chart.name} has no number"
@@ -71,6 +63,7 @@ def test_every_figure_is_whole_and_readable() -> None:
         assert "nan" not in f"{chart.title} {chart.alt}"
 
 
+@wide
 def test_no_bar_lies_along_a_logarithmic_axis() -> None:
     """Its length would mean nothing: where it begins is anybody's choice."""
     along = {
@@ -83,16 +76,21 @@ def test_no_bar_lies_along_a_logarithmic_axis() -> None:
     assert along == {"time_per_stage"}  # its bars are treads, all of one height
 
 
+@wide
 def test_figures_with_the_emulator_in_them_are_whole_too() -> None:
-    assert_sound([chart for chart in drawn("full", emulated=True) if chart.name in WITH_EMULATOR])
+    for chart in drawn("full", emulated=True):
+        if chart.name in WITH_EMULATOR:
+            checks.assert_sound(chart.figure)
 
 
-@pytest.mark.parametrize("stages", widely([(TWO, THREE), (ONE,), (FOUR,), ("pytorch",)]))
+@wide
+@pytest.mark.parametrize("stages", [(TWO, THREE), (ONE,), (FOUR,), ("pytorch",)])
 def test_a_few_contenders_give_fewer_figures_and_each_is_sound(stages: tuple[str, ...]) -> None:
     charts = book.draw(only(gpu_results(), stages=stages))
     assert charts
     assert {chart.name for chart in charts} <= set(NAMES)
-    assert_sound(charts)
+    for chart in charts:
+        checks.assert_sound(chart.figure)
 
 
 def test_what_was_not_measured_is_not_drawn() -> None:
@@ -106,49 +104,11 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     ]
 
 
-def test_rows_that_were_skipped_are_no_obstacle() -> None:
-    full = full_results()
-    skipped = [
-        replace(row, measurement=None, ratio=None, against={}, memory=None, skipped="too slow") for row in full.rows
-    ]
-    assert [chart.name for chart in book.draw(replace(full, rows=skipped))] == ["training_curves", "accuracy_in_time"]
-
-
-def test_by_default_the_emulator_is_in_no_figure_but_the_training_curves() -> None:
-    full = full_results()
-    without = replace(full, rows=[row for row in full.rows if not row.emulated], environment=gpu_results().environment)
-    for mine, other in zip(drawn("full"), book.draw(without), strict=True):
-        assert mine.title == other.title
-        assert mine.alt == other.alt
-        words_in = f"{mine.title} {mine.alt}"
-        assert ("CUDA" in words_in) == (mine.name == "training_curves")
-        if mine.name == "training_curves":
-            assert "emulated on the CPU" in mine.alt
-
-
 def test_a_figure_that_leaves_the_emulator_out_says_so() -> None:
     feet = {chart.name: chart.figure.get_supxlabel() for chart in drawn("full")}
     for name in ("ladder_share", "step_parts", "operations", "inference", "memory", "phases", "accuracy_in_time"):
         assert "stage 4 is left out: it was emulated on the CPU" in feet[name].replace("\n", " ")
     assert "emulated" not in feet["products"]  # of which it did none
-
-
-def test_no_headline_is_the_emulators() -> None:
-    for plain, with_it in zip(drawn("full"), drawn("full", emulated=True), strict=True):
-        assert plain.title == with_it.title
-
-
-def test_where_the_emulators_times_are_shown_each_is_named() -> None:
-    charts = {chart.name: chart for chart in drawn("full", emulated=True)}
-    for name in ("time_per_stage", "step_parts", "phases", "memory"):
-        shown = " ".join(text.get_text() for text in checks.texts(charts[name].figure))
-        assert "emulated" in shown
-        assert "emulated" in charts[name].alt
-
-
-def test_the_emulator_alone_has_no_figure_of_times() -> None:
-    alone = only(full_results(), stages=[FOUR])
-    assert [chart.name for chart in book.draw(alone, emulated=True)] == ["training_curves"]
 
 
 def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:

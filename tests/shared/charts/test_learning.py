@@ -7,20 +7,10 @@ import pytest
 
 from shared.bench.measuring.rows import Curve
 from shared.bench.records.document import Results
-from shared.charts.drawing.style import Chart
-from shared.charts.drawing.words import NO_BREAK
 from shared.charts.figures.accuracy import accuracy_in_time
 from shared.charts.figures.curves import training_curves
-from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results, only
-
-
-def shown(chart: Chart | None) -> Chart:
-    assert chart is not None
-    return chart
-
-
-def said(text: str) -> str:
-    return text.replace(NO_BREAK, " ")
+from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, TWO, full_results
+from tests.shared.charts.chart_checks import said, shown
 
 
 def curve(stage: str, *, accuracy: float = 0.92, emulated: bool = False) -> Curve:
@@ -59,15 +49,6 @@ def test_the_headline_says_whether_the_stages_agree() -> None:
     assert "do not" in shown(training_curves(same, agree=False)).title
 
 
-def test_the_curves_are_of_the_training_that_most_stages_did() -> None:
-    chart = shown(training_curves(full_results()))
-    assert "mnist-subset" in chart.alt
-    labels = [text.get_text() for text in chart.figure.axes[1].get_legend().get_texts()]  # type: ignore[union-attr]
-    assert labels == ["pure Python", "NumPy", "C", "CUDA,\nemulated"]
-    chart = shown(training_curves(gpu_results()))
-    assert "emulated" not in chart.alt
-
-
 def test_the_time_to_the_target_is_the_measured_one() -> None:
     chart = shown(accuracy_in_time(full_results()))
     (axes,) = chart.figure.axes
@@ -84,20 +65,6 @@ def test_the_time_to_the_target_is_the_measured_one() -> None:
     assert [line for line in axes.lines if list(np.ravel(line.get_ydata())) == [97, 97]]
 
 
-def test_without_a_measured_time_it_is_the_end_of_the_epoch_that_reached_it() -> None:
-    chart = shown(accuracy_in_time(only(full_results(), stages=[ONE])))
-    accuracy, seconds = next((c.accuracy, c.seconds) for c in full_results().curves if c.stage == ONE)
-    first = next(i for i, value in enumerate(accuracy) if value >= 0.9)
-    assert said(chart.title) == f"Pure Python is above 90 % after {seconds[first]:.0f} s"
-
-
-def test_who_does_not_reach_the_target_is_said_not_to() -> None:
-    chart = shown(accuracy_in_time(results(curve(TWO, accuracy=0.89), curve(THREE, accuracy=0.89))))
-    assert said(chart.title) == "NumPy learns to 89.0 % in 2 s"
-    assert "stage 3: C not, it ends at 89.0 %" in said(chart.alt)
-    assert not [line for line in chart.figure.axes[0].lines if line.get_markerfacecolor() == "none"]
-
-
 def test_the_emulators_seconds_are_shown_only_where_asked_for_and_never_lead() -> None:
     both = results(curve(TWO), curve(FOUR, accuracy=0.95, emulated=True))
     plain, with_it = shown(accuracy_in_time(both)), shown(accuracy_in_time(both, emulated=True))
@@ -105,10 +72,3 @@ def test_the_emulators_seconds_are_shown_only_where_asked_for_and_never_lead() -
     assert "CUDA" not in plain.alt
     assert "stage 4: CUDA, emulated on the CPU after 2 s" in said(with_it.alt)
     assert accuracy_in_time(results(curve(FOUR, emulated=True)), emulated=True) is None
-
-
-def test_another_target_that_was_measured_is_the_line() -> None:
-    full = full_results()
-    rows = [replace(row, accuracy=0.95, name="95 % on mnist, 784-128-10") for row in full.rows if row.kind == "target"]
-    chart = shown(accuracy_in_time(replace(full, rows=rows)))
-    assert said(chart.title).startswith("C is above 95 % after 1.07 s")

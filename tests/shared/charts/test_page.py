@@ -18,7 +18,7 @@ from shared.charts.drawing.style import Chart, house_style
 from shared.charts.report import page
 from shared.charts.report.page_machine import fact
 from shared.charts.report.page_numbers import headlines
-from shared.charts.report.page_tables import sections, with_noise
+from shared.charts.report.page_tables import sections
 from tests.shared.bench import bench_results as made
 from tests.wide import wide
 
@@ -129,20 +129,6 @@ def test_an_emulated_row_says_so_and_has_no_part_in_the_headlines() -> None:
     assert not [each for each in headlines(results) if "CUDA" in each.title]
 
 
-def test_beside_an_emulated_stage_the_page_tells_what_a_gpu_took() -> None:
-    text = text_of(page.html(made.full_results()))
-    assert "What a GPU takes" in text
-    assert "Recorded on another machine: NVIDIA H200, 2026-11-26, revision d0c3bb7" in text
-
-
-def test_a_gpus_rows_are_not_called_emulated_and_name_its_clock() -> None:
-    text = text_of(page.html(made.gpu_results()))
-    assert "What a GPU takes" not in text
-    assert "(emulated)" not in text
-    assert "say nothing about a GPU" not in text
-    assert "GPU's" in text
-
-
 def test_the_headlines_are_the_results_own() -> None:
     found = {each.title: each for each in headlines(made.full_results())}
     assert found["NumPy beside pure Python"].value.replace("\u00a0", " ") == "380 times as fast"
@@ -151,13 +137,6 @@ def test_the_headlines_are_the_results_own() -> None:
     assert found["C's best product"].value.replace("\u00a0", " ") == "98 % of the peak"
     gpu = {each.title: each.value.replace("\u00a0", " ") for each in headlines(made.gpu_results())}
     assert gpu["CUDA's best product"] == "85 % of the library"
-
-
-def test_who_is_slower_is_called_slower() -> None:
-    results = made.only(made.full_results(), stages=[made.THREE], kinds=["step"])
-    slow = replace(results, rows=[replace(row, against={"pytorch": 0.25}) for row in results.rows])
-    (found,) = [each for each in headlines(slow) if each.title == "C beside PyTorch"]
-    assert found.value.replace("\u00a0", " ") == "4 times as slow"
 
 
 def test_an_interrupted_run_of_one_pass_says_so() -> None:
@@ -169,26 +148,6 @@ def test_an_interrupted_run_of_one_pass_says_so() -> None:
     whole = text_of(page.html(made.full_results()))
     assert "interrupted" not in whole
     assert "3 passes" in whole
-
-
-def test_ratios_that_are_hardly_known_are_warned_of() -> None:
-    results = made.only(made.full_results(), stages=[made.THREE], kinds=["step"])
-    first, *others = results.rows
-    noisy = replace(results, rows=[replace(first, ratio_noise=0.9), *others])
-    assert f"1 of {len(noisy.rows)} ratios are not known to better than 25%." in text_of(page.html(noisy))
-    assert "not known to better" not in text_of(page.html(results))
-
-
-def test_guesses_stand_beside_what_was_measured() -> None:
-    text = " ".join(text_of(page.html(made.full_results())).split())
-    assert "NumPy beside pure Python, 128³ 100 830 times; you said 100: too low by a factor of 8.3" in text
-    assert "C beside NumPy, 512³ none 1.1 times" in text
-
-
-def test_nothing_that_was_measured_makes_a_page_all_the_same() -> None:
-    text = text_of(page.html(Results([], [], {}, complete=False)))
-    assert "Too little was measured for a figure." in text
-    assert "This run was interrupted" in text
 
 
 def test_texts_are_escaped_wherever_they_come_from() -> None:
@@ -222,40 +181,14 @@ def test_figures_that_are_saved_already_are_taken_from_their_files(tmp_path: Pat
     assert page.html(made.tiny_results(), [chart], saved=tmp_path) == fresh
 
 
-def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"cannot write .*report\.html"):
-        page.write(made.tiny_results(), [], tmp_path / "file" / "report.html")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
         ("hypervisor", True, "yes"),
         ("governor", None, ""),
-        ("memory", 16 << 30, "16 GiB"),
         ("libraries", {"numba": "0.6", "torch": "2"}, "numba 0.6, torch 2"),
-        ("thread_variables", {"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS: 2"),
-        ("pinned", [0, 1], "0, 1"),
         ("stage3_c", {"flags": ["-O3", "-g"], "simd_bits": 512, "none": None}, "flags: -O3 -g; simd bits: 512"),
-        ("gpus", [{"name": "H100", "driver": "580"}], "name: H100; driver: 580"),
-        (
-            "caches",
-            [
-                {"level": 1, "type": "data", "bytes": 32768, "shared_by": 1},
-                {"level": 3, "type": "unified", "bytes": 1 << 25, "shared_by": 8},
-            ],
-            "L1 data 32 KiB; L3 32 MiB for 8 cores",
-        ),
     ],
 )
 def test_a_fact_is_told_in_words(name: str, value: object, expected: str) -> None:
     assert fact(name, value).replace("\u00a0", " ") == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "noise", "expected"),
-    [(2.0, 0.03, "2 ± 3 %"), (2.0, 29161.96, "2 ± over 100 %"), (2.0, None, "2"), (None, None, "")],
-)
-def test_a_ratio_stands_with_its_noise(value: float | None, noise: float | None, expected: str) -> None:
-    assert with_noise(value, noise).replace("\u00a0", " ") == expected

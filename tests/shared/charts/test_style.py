@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from shared import contract
 from shared.bench.measuring.rows import LIBRARIES
 from shared.charts.drawing import axes as shared_axes
 from shared.charts.drawing import colours, contenders, style, words
-from shared.charts.drawing.colours import INK, PALETTE, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
+from shared.charts.drawing.colours import INK, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
 from tests.shared.bench.bench_results import full_results, tiny_results
 
 
@@ -37,12 +36,6 @@ def test_ink_and_every_contenders_text_can_be_read_on_either_screen(screen: Call
         shade = colours.shade(step / SHADES)
         assert contrast(screen(colours.text_on(shade)), screen(shade)) >= 3.9
     assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
-
-
-def test_a_light_colour_stands_for_one_dark_colour() -> None:
-    dark: dict[str, str] = {}
-    for light, own in PALETTE.values():
-        assert dark.setdefault(light, own) == own, light
 
 
 def test_the_small_print_tells_machine_day_threads_and_what_was_not_whole() -> None:
@@ -102,12 +95,3 @@ def test_labels_are_spread_without_touching_and_in_their_order(wanted: list[floa
         i for i, _ in sorted(enumerate(wanted), key=lambda pair: pair[1])
     ]
     assert shared_axes.spread([5, 50, 95], [10.0] * 3, room) == pytest.approx([5, 50, 95])  # those that fit stay
-
-
-def test_a_name_with_dollar_signs_is_drawn_as_it_is(tmp_path: Path) -> None:
-    """matplotlib would read "$x^$" as a formula, and fail at it."""
-    with style.house_style():
-        figure = style.new_figure("CPU $x^$", "a $5 processor", height=2.0)
-        figure.subplots().set_xlabel("$x^$")
-        figure.savefig(tmp_path / "drawn.png")
-    assert (tmp_path / "drawn.png").stat().st_size > 1000

@@ -11,7 +11,7 @@ import pytest
 from shared.charts.drawing.save import save
 from shared.charts.drawing.style import house_style, new_figure
 from shared.machine.processes import finding_our_packages, python, run
-from tests.wide import widely
+from tests.wide import wide
 
 DRAWN = """
 import sys
@@ -46,24 +46,21 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize("content", widely(NONSENSE))
-@pytest.mark.parametrize("place", widely(["matplotlibrc", ".config/matplotlib/matplotlibrc"]))
+@wide
+@pytest.mark.parametrize("content", NONSENSE)
+@pytest.mark.parametrize("place", ["matplotlibrc", ".config/matplotlib/matplotlibrc"])
 def test_a_matplotlibrc_changes_nothing(place: str, content: bytes, plain: bytes, tmp_path: Path) -> None:
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / place).write_bytes(content)
     assert drawn(tmp_path)[0] == plain
 
 
-@pytest.mark.parametrize("backend", widely(["module://matplotlib_inline.backend_inline", "nonsense", "svg"]))
+@wide
+@pytest.mark.parametrize("backend", ["module://matplotlib_inline.backend_inline", "nonsense", "svg"])
 def test_a_backend_in_the_environment_changes_nothing_and_is_kept(backend: str, plain: bytes, tmp_path: Path) -> None:
     figure, used = drawn(tmp_path, MPLBACKEND=backend)
     assert figure == plain
     assert backend == "nonsense" or used == backend or "inline" in backend
-
-
-def test_a_fifo_in_place_of_the_settings_is_not_waited_for(plain: bytes, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "matplotlibrc")
-    assert drawn(tmp_path)[0] == plain
 
 
 def test_what_the_program_has_set_changes_no_figure_and_is_there_afterwards(tmp_path: Path) -> None:

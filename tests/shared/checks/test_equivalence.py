@@ -1,6 +1,5 @@
 """The equivalence check: correct stages pass at every level, and a bug is found where it sits."""
 
-import itertools
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -12,12 +11,14 @@ import pytest
 from shared import contract
 from shared.checks import equivalence
 from shared.checks.equivalence import LEVELS, Report, check_stage, computes_in
-from shared.checks.ops import MORE_SIZES, SIZES, activation_checks
+from shared.checks.ops import activation_checks
 from shared.checks.pair import Pair
-from shared.checks.problems import SMALL, Problem, Sides, dense_problem
+from shared.checks.problems import SMALL, Sides, dense_problem
 from shared.checks.scales import loss_scales
+from shared.checks.steps import trace_step, whole_step
 from shared.checks.tolerance import Comparison, eps
 from shared.checks.trajectory import trajectory
+from tests.shared.stage_params import STAGE_4_WIDE
 from tests.stages import STAGE_PARAMS, USABLE_STAGES
 from tests.wide import WIDE, widely
 
@@ -25,6 +26,9 @@ REFERENCE = contract.load_stage("stage1_pure_python")
 FAST_REFERENCE = "stage3_c" if "stage3_c" in USABLE_STAGES else REFERENCE.name
 """What a stage with a bug in it is compared with: pure Python would take most of the time."""
 OTHERS = [parameter for parameter in STAGE_PARAMS if parameter.id != REFERENCE.name]
+IN_FULL = pytest.mark.parametrize("name", [each for each in STAGE_4_WIDE if each.id != REFERENCE.name])
+"""Every stage but the reference at every level. Stage 4, whose kernels take a minute to compile, is wide: a small
+network of it is not."""
 EPS = eps("float64")
 
 
@@ -34,15 +38,12 @@ def other(request: pytest.FixtureRequest) -> contract.Stage:
     return contract.load_stage(request.param)
 
 
-@pytest.fixture
-def numpy_stage() -> contract.Stage:
-    """The stage that bugs are put into."""
-    return contract.load_stage("stage2_numpy")
-
-
-def checked(stage: contract.Stage, dtype: str = "float64") -> Report:
-    """The check with the shortest trajectories: for bugs that the lower levels find."""
-    return check_stage(stage, contract.load_stage(FAST_REFERENCE), dtype, steps=1, images=False)
+def checked(stage: contract.Stage, steps: int = 1) -> Report:
+    """A short check, for bugs that a few networks find."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(equivalence, "ACTIVATIONS", ("relu", "tanh"))
+        patch.setattr(equivalence, "LOSSES", ("mean_squared_error", "softmax_cross_entropy"))
+        return check_stage(stage, contract.load_stage(FAST_REFERENCE), steps=steps, images=False)
 
 
 def reference_of(name: str) -> contract.Stage:
@@ -54,7 +55,8 @@ def reference_of(name: str) -> contract.Stage:
 @cache
 def whole_report(name: str, dtype: str) -> Report:
     """The check of a stage as it is, once for all tests that look at it."""
-    return check_stage(contract.load_stage(name), reference_of(name), dtype)
+    steps = None if WIDE or name == "stage4_numba_cuda" else 4  # longer ones below
+    return check_stage(contract.load_stage(name), reference_of(name), dtype, steps=steps)
 
 
 # The report
@@ -85,17 +87,6 @@ def test_a_report_counts_by_level_and_names_the_first_divergence_where_its_layer
     assert Report("", "", "", found[:2]).first_divergence is found[1]
 
 
-def test_a_report_without_failures_agrees() -> None:
-    right = Comparison("relu", None, (), 1.0, 1.0, 1.0, "op")
-    report = Report("stage2_numpy", "stage1_pure_python", "float32", [right])
-    assert report.ok
-    assert report.first_divergence is None
-    assert report.summary().splitlines() == [
-        "stage2_numpy agrees with stage1_pure_python in float32",
-        "  op: 1 checks; worst: relu, 1 tolerances apart",
-    ]
-
-
 # Correct stages agree
 
 
@@ -123,20 +114,23 @@ def test_gradients_that_round_as_on_another_machine_are_no_divergence(
     assert [str(comparison) for comparison in found if not comparison.ok] == []
 
 
+@IN_FULL
 @pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
-def test_every_stage_agrees_at_every_level(other: contract.Stage, dtype: str) -> None:
-    report = whole_report(other.name, dtype)
+def test_every_stage_agrees_at_every_level(name: str, dtype: str) -> None:
+    report = whole_report(name, dtype)
     assert report.ok, report.summary()
     assert [level.level for level in report.levels()] == ["op", "layer", "step", "trajectory"]
-    assert f"{other.name} agrees with {reference_of(other.name).name} in {dtype}" in report.summary()
+    assert f"{name} agrees with {reference_of(name).name} in {dtype}" in report.summary()
 
 
-@pytest.mark.parametrize("dtype", ["float32"])
-def test_every_stage_agrees_with_stage_2_in_float64_as_the_reference(
-    other: contract.Stage, numpy_stage: contract.Stage, dtype: str
+def test_a_small_network_of_every_stage_agrees_op_by_op_and_over_a_few_steps(
+    other: contract.Stage, numpy_stage: contract.Stage
 ) -> None:
-    report = check_stage(other, numpy_stage, dtype, steps=1, images=False)
-    assert report.ok, report.summary()
+    pair = Pair(other, numpy_stage, "float64")
+    problem = dense_problem(pair, np.random.default_rng(0), "tanh", "softmax_cross_entropy")
+    found = [*trace_step(pair, problem), *whole_step(pair, problem, False), *trajectory(pair, problem, "Adam", 4)]
+    assert {comparison.level for comparison in found} == {"layer", "step", "trajectory"}
+    assert [str(comparison) for comparison in found if not comparison.ok] == []
 
 
 def test_the_reference_answers_for_every_rung_of_its_own_ladder() -> None:
@@ -147,58 +141,41 @@ def test_the_reference_answers_for_every_rung_of_its_own_ladder() -> None:
     assert {f"CONVOLUTION_LADDER[{rung!r}]" for rung in REFERENCE.convolution.CONVOLUTION_LADDER} <= ops
 
 
-@pytest.mark.parametrize(("full", "images"), [(False, True), (True, True), (False, False)])
-def test_the_check_runs_each_level_with_all_its_problems(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, full: bool, images: bool
+@pytest.mark.parametrize("full", [False, True])
+def test_the_check_takes_every_problem_and_announces_its_levels(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, full: bool
 ) -> None:
-    def one(level: str, what: str) -> list[Comparison]:
-        return [Comparison(what, None, (), 1.0, 1.0, 0.0, level)]
-
-    def title(problem: Problem) -> str:
-        return problem.title.split(", ")[-1] if "-" in problem.title else problem.title
-
-    def of_problem(level: str) -> Callable[..., list[Comparison]]:
-        return lambda pair, problem, *more: one(level, f"{title(problem)} {more[1] if level == 'trajectory' else 0}")
-
-    monkeypatch.setattr(equivalence, "op_checks", lambda pair, rng, sizes: one("op", f"{len(sizes)} sizes"))
-    monkeypatch.setattr(equivalence, "image_op_checks", lambda pair, rng, full: [one("op", f"images {full}")])
-    for name, level in (("trace_step", "layer"), ("whole_step", "step"), ("trajectory", "trajectory")):
-        monkeypatch.setattr(equivalence, name, of_problem(level))
+    taken: Counter[str] = Counter()
     announced: list[tuple[str, float]] = []
-    tell = lambda *level: announced.append(level)  # noqa: E731
-    report = check_stage(numpy_stage, REFERENCE, full=full, images=images, on_level=tell)
-    shares = {level: [share for name, share in announced if name == level] for level, _ in announced}
-    assert all(of[0] == 0 and sorted(of) == of and of[-1] < 1 for of in shares.values())
-    assert len(shares["trajectory"]) == sum(c.level == "trajectory" for c in report.comparisons)
-    assert tuple(shares) == LEVELS == tuple(dict.fromkeys(c.level for c in report.comparisons))
-    larger, losses, few = len(contract.ACTIVATIONS), len(contract.LOSSES), "5-7-4-3"
-    small, optimizers = larger * losses, len(contract.OPTIMIZERS)
-    sizes = len(SIZES) + (len(MORE_SIZES) if full else 0)
-    expected = Counter({("op", f"{sizes} sizes"): 1, ("layer", f"{few} 0"): small, ("step", f"{few} 0"): small})
-    expected[("step", "70-20-3 0")] = 2 * losses  # with one hidden layer, with and without dropout
-    expected[("trajectory", f"{few} {100 if full else 20}")] = small * optimizers
-    if full:
-        expected += Counter({("layer", "67-31-17-10 0"): larger, ("step", "67-31-17-10 0"): larger})
-    if images:
-        expected[("op", f"images {full}")] = 1
-        for name in (*SMALL, *(("lenet5",) if full else ())):  # pure Python leaves the other known networks out
-            expected += Counter({("layer", f"{name} 0"): 1, ("step", f"{name} 0"): 1})
-            steps, times = (2, 1) if name == "lenet5" else (30, optimizers if full else 1)
-            expected[("trajectory", f"{name} {steps}")] = times
-    assert Counter((c.level, c.op) for c in report.comparisons) == expected
-    shorter = check_stage(numpy_stage, REFERENCE, steps=7)
-    assert {c.op for c in shorter.comparisons if c.level == "trajectory"} == {f"{few} 7", *(f"{n} 7" for n in SMALL)}
+    for name in ("op_checks", "image_op_checks"):
+        monkeypatch.setattr(equivalence, name, lambda *_: [])
+    for name in ("trace_step", "whole_step", "trajectory"):
+        monkeypatch.setattr(equivalence, name, lambda *_, name=name: taken.update([name]) or [])
+    check_stage(numpy_stage, REFERENCE, full=full, on_level=lambda *level: announced.append(level))
+    assert tuple(dict.fromkeys(level for level, _ in announced)) == LEVELS
+    assert all(0 <= share < 1 for _, share in announced)
+    stacks, optimizers = len(contract.ACTIVATIONS) * len(contract.LOSSES), len(contract.OPTIMIZERS)
+    larger = len(contract.ACTIVATIONS) if full else 0
+    images = len(SMALL) + full  # pure Python leaves all known networks but LeNet-5 out
+    one_hidden = 2 * len(contract.LOSSES)  # with and without dropout
+    assert taken == {
+        "trace_step": stacks + larger + images,
+        "whole_step": stacks + larger + images + one_hidden,
+        "trajectory": stacks * optimizers + (len(SMALL) * optimizers + 1 if full else len(SMALL)),
+    }
 
 
-def test_the_check_covers_every_op_and_every_rung(other: contract.Stage) -> None:
-    ops = {(c.level, c.op) for c in whole_report(other.name, "float64").comparisons}
+@IN_FULL
+def test_the_check_covers_every_op_and_every_rung(name: str) -> None:
+    other = contract.load_stage(name)
+    ops = {(c.level, c.op) for c in whole_report(name, "float64").comparisons}
     names = [*contract.ACTIVATIONS, *contract.LOSSES]
-    for name in [*names, *(f"{name}_backward" for name in names)]:
-        assert {("op", name), ("layer", name)} <= ops
+    for op in [*names, *(f"{each}_backward" for each in names)]:
+        assert {("op", op), ("layer", op)} <= ops
     for rung in other.matmul.LADDER:
         assert ("op", f"matmul.LADDER[{rung!r}]") in ops
-    for name in ("matmul", "matmul_tn", "matmul_nt", *(f"{name}.step" for name in contract.OPTIMIZERS)):
-        assert ("op", name) in ops
+    for op in ("matmul", "matmul_tn", "matmul_nt", *(f"{optimizer}.step" for optimizer in contract.OPTIMIZERS)):
+        assert ("op", op) in ops
     for result in ("forward", "backward: grad_input", "backward: grad_weights", "backward: grad_bias"):
         assert {("op", f"Dense.{result}"), ("layer", f"Dense.{result}")} <= ops
     results = (
@@ -210,30 +187,20 @@ def test_the_check_covers_every_op_and_every_rung(other: contract.Stage) -> None
         "forward",
         "predict",
     )
-    for name in results:
-        assert ("step", f"Network.{name}") in ops
-    for name in getattr(other.network, "STEP_LADDER", {}):
-        assert {("step", f"step ladder, {name}"), ("step", f"step ladder, {name} with dropout: bias")} <= ops
+    for result in results:
+        assert ("step", f"Network.{result}") in ops
+    for rung in getattr(other.network, "STEP_LADDER", {}):
+        assert {("step", f"step ladder, {rung}"), ("step", f"step ladder, {rung} with dropout: bias")} <= ops
 
 
-def trajectories() -> list[Any]:
-    """(activation, loss, optimizer): each of them at least once; all further ones are wide."""
-    every = list(itertools.product(contract.ACTIVATIONS, contract.LOSSES, contract.OPTIMIZERS))
-    few = [
-        (
-            activation,
-            contract.LOSSES[number % len(contract.LOSSES)],
-            contract.OPTIMIZERS[number % len(contract.OPTIMIZERS)],
-        )
-        for number, activation in enumerate((*contract.ACTIVATIONS, *contract.ACTIVATIONS[1:]))
-    ]
-    return widely([*few, *(case for case in every if case not in few)], first=len(few))
-
-
-@pytest.mark.parametrize(("activation", "loss", "optimizer"), trajectories())
+@pytest.mark.parametrize("optimizer", contract.OPTIMIZERS)
+@pytest.mark.parametrize("loss", contract.LOSSES)
+@pytest.mark.parametrize("activation", contract.ACTIVATIONS)
+@IN_FULL
 def test_every_parameter_agrees_to_1e_10_after_100_steps_in_float64(
-    other: contract.Stage, activation: str, loss: str, optimizer: str
+    name: str, activation: str, loss: str, optimizer: str
 ) -> None:
+    other = contract.load_stage(name)
     pair = Pair(other, REFERENCE, "float64")
     problem = dense_problem(pair, np.random.default_rng(0), activation, loss, dropout=0.0)
     sides = Sides(pair, problem)
@@ -274,17 +241,92 @@ def negate(array: np.ndarray) -> None:
     np.negative(array, out=array)
 
 
-def test_a_wrong_sign_in_relu_backward_is_named_with_layer_and_index(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+Plant = Callable[[pytest.MonkeyPatch, Any], None]
+
+
+def relu_gradient_negated(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    spoil(patch, stage.activations, "relu_backward", negate)
+
+
+def bias_gradient_negated(patch: pytest.MonkeyPatch, stage: Any, shape: tuple[int, int] | None = None) -> None:
+    real = stage.dense.Dense.backward
+
+    def wrong(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = real(self, *args, **kwargs)
+        if shape in (None, self.weights.shape):
+            negate(self.grad_bias)
+        return result
+
+    patch.setattr(stage.dense.Dense, "backward", wrong)
+
+
+def bias_gradient_of_one_layer_negated(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    bias_gradient_negated(patch, stage, (7, 4))
+
+
+def last_term_left_out(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    patch.setitem(stage.matmul.LADDER, "einsum", lambda a, b: a[:, :-1] @ b[:-1])
+
+
+def transpose_returned(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    patch.setitem(stage.matmul.LADDER, "outer_products", lambda a, b: (a @ b).T)
+
+
+def averaged_over_the_batch_alone(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    def batch_mean(gradient: np.ndarray) -> None:
+        gradient *= gradient.shape[1]
+
+    spoil(patch, stage.losses, "mean_squared_error_backward", batch_mean)
+
+
+def bias_correction_forgotten(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    class UncorrectedAdam(stage.optimizers.Adam):  # type: ignore[misc,name-defined]
+        def step(self, parameters: Any, gradients: Any) -> None:
+            before = [p.copy() for p in parameters]
+            super().step(parameters, gradients)
+            buffers = self.state()["buffers"]
+            for p, old, m, v in zip(parameters, before, buffers["first_moment"], buffers["second_moment"], strict=True):
+                p[...] = old - self.learning_rate * m / (np.sqrt(v) + self.epsilon)
+
+    patch.setattr(stage.optimizers, "Adam", UncorrectedAdam)
+
+
+def network_gradient_negated(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    spoil(patch, stage.network.Network, "gradients", lambda gradients: negate(gradients[1]))
+
+
+def not_written_yet(patch: pytest.MonkeyPatch, stage: Any) -> None:
+    def unwritten(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("tanh is not written yet")
+
+    patch.setattr(stage.activations, "tanh", unwritten)
+
+
+@pytest.mark.parametrize(
+    ("plant", "op", "layer", "text"),
+    [
+        # A dense layer, its activation and its dropout are three layers of the architecture.
+        (relu_gradient_negated, "relu_backward", "2", " tolerances apart"),
+        (bias_gradient_negated, "Dense.backward: grad_bias", "1", ""),
+        (bias_gradient_of_one_layer_negated, "Dense.backward: grad_bias", "4", ""),
+        (last_term_left_out, "matmul.LADDER['einsum']", None, ""),
+        (transpose_returned, "matmul.LADDER['outer_products']", None, "got shape (3, 1), expected (1, 3)"),
+        (averaged_over_the_batch_alone, "mean_squared_error_backward", "7", ""),
+        (bias_correction_forgotten, "Adam.step", None, "(Adam, step 1, parameter 0)"),
+        (network_gradient_negated, "Network.gradients: bias", "1", ""),
+        (not_written_yet, "tanh", "2", "raised NotImplementedError: tanh is not written yet"),
+    ],
+)
+def test_a_bug_is_named_with_its_op_and_its_layer(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, plant: Plant, op: str, layer: str | None, text: str
 ) -> None:
-    spoil(monkeypatch, numpy_stage.activations, "relu_backward", negate)
-    found = checked(numpy_stage).first_divergence
+    plant(monkeypatch, numpy_stage)
+    report = checked(numpy_stage)
+    found = report.first_divergence
     assert found is not None
-    # A dense layer, its activation and its dropout are three layers of the architecture.
-    assert (found.op, found.layer) == ("relu_backward", "2")
-    assert found.got == -found.expected != 0
-    assert len(found.index) == 2
-    assert found.tolerances > 1e12
+    assert (found.op, found.layer) == (op, layer)
+    assert text in str(found)
+    assert {c.op for c in report.failures if c.level in ("op", "layer")} <= {op}
 
 
 @pytest.mark.parametrize("name", ["relu_backward", "leaky_relu_backward"])
@@ -314,90 +356,6 @@ def test_a_wrong_element_is_named_with_its_index(monkeypatch: pytest.MonkeyPatch
     assert {c.op for c in report.failures if c.level == "layer"} == {"tanh"}
 
 
-@pytest.mark.parametrize(
-    ("shape", "layer"), widely([((7, 4), "4"), (None, "1"), ((5, 7), "1"), ((4, 3), "7")], first=2)
-)
-def test_a_wrong_sign_in_grad_bias_is_named_with_the_layer_it_is_in(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, shape: tuple[int, int] | None, layer: str
-) -> None:
-    real = numpy_stage.dense.Dense.backward
-
-    def wrong(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = real(self, *args, **kwargs)
-        if shape in (None, self.weights.shape):
-            negate(self.grad_bias)
-        return result
-
-    monkeypatch.setattr(numpy_stage.dense.Dense, "backward", wrong)
-    report = checked(numpy_stage)
-    found = report.first_divergence
-    assert found is not None
-    assert (found.op, found.layer) == ("Dense.backward: grad_bias", layer)
-    assert found.got == pytest.approx(-found.expected)
-    assert {c.op for c in report.failures if c.level in ("op", "layer")} == {"Dense.backward: grad_bias"}
-
-
-def test_a_rung_that_leaves_out_the_last_term_is_named(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
-) -> None:
-    monkeypatch.setitem(numpy_stage.matmul.LADDER, "einsum", lambda a, b: a[:, :-1] @ b[:-1])
-    report = checked(numpy_stage)
-    assert report.failed_ops == ["matmul.LADDER['einsum']"]
-    assert sum(c.op == "matmul.LADDER['einsum']" for c in report.failures) == 8  # at every size
-
-
-def test_a_rung_that_returns_the_transpose_is_named_with_both_shapes(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
-) -> None:
-    monkeypatch.setitem(numpy_stage.matmul.LADDER, "outer_products", lambda a, b: (a @ b).T)
-    found = checked(numpy_stage).first_divergence
-    assert found is not None
-    assert found.op == "matmul.LADDER['outer_products']"
-    assert found.note == "got shape (3, 1), expected (1, 3)"
-
-
-def test_a_loss_gradient_averaged_over_the_batch_instead_of_all_elements_is_named(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
-) -> None:
-    def batch_mean(gradient: np.ndarray) -> None:
-        gradient *= gradient.shape[1]
-
-    spoil(monkeypatch, numpy_stage.losses, "mean_squared_error_backward", batch_mean)
-    report = checked(numpy_stage)
-    found = report.first_divergence
-    assert found is not None
-    assert (found.op, found.layer) == ("mean_squared_error_backward", "7")
-    assert found.got == pytest.approx(3 * found.expected)
-    assert {c.op for c in report.failures if c.level in ("op", "layer")} == {"mean_squared_error_backward"}
-
-
-def test_an_adam_without_bias_correction_is_named(monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage) -> None:
-    class UncorrectedAdam(numpy_stage.optimizers.Adam):  # type: ignore[misc,name-defined]
-        def step(self, parameters: Any, gradients: Any) -> None:
-            before = [p.copy() for p in parameters]
-            super().step(parameters, gradients)
-            buffers = self.state()["buffers"]
-            for p, old, m, v in zip(parameters, before, buffers["first_moment"], buffers["second_moment"], strict=True):
-                p[...] = old - self.learning_rate * m / (np.sqrt(v) + self.epsilon)
-
-    monkeypatch.setattr(numpy_stage.optimizers, "Adam", UncorrectedAdam)
-    report = checked(numpy_stage)
-    found = report.first_divergence
-    assert found is not None
-    assert (found.op, found.case) == ("Adam.step", "Adam, step 1, parameter 0")
-    assert {c.op for c in report.failures if c.level == "op"} == {"Adam.step"}
-    assert {c.case.partition(",")[0] for c in report.failures if c.level == "trajectory"} == {"Adam"}
-
-
-def test_a_network_that_puts_right_ops_together_wrongly_is_found_at_the_step_level(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
-) -> None:
-    spoil(monkeypatch, numpy_stage.network.Network, "gradients", lambda gradients: negate(gradients[1]))
-    found = checked(numpy_stage).first_divergence
-    assert found is not None
-    assert (found.op, found.layer, found.level) == ("Network.gradients: bias", "1", "step")
-
-
 def test_a_training_step_that_sometimes_does_nothing_is_found_at_the_trajectory_level(
     monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
 ) -> None:
@@ -409,30 +367,14 @@ def test_a_training_step_that_sometimes_does_nothing_is_found_at_the_trajectory_
         return None if counts[id(self)] == 3 else real(self, *arguments)
 
     monkeypatch.setattr(numpy_stage.network.Network, "train_step", lazy)
-    report = check_stage(numpy_stage, contract.load_stage(FAST_REFERENCE), steps=4)
+    report = checked(numpy_stage, steps=4)
     found = report.first_divergence
     assert found is not None
     assert (found.op, found.layer, found.level) == ("trained weights", "1", "trajectory")
     assert {c.level for c in report.failures} == {"trajectory"}
 
 
-def test_an_op_that_raises_is_reported_and_the_check_goes_on(
-    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
-) -> None:
-    def unwritten(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("tanh is not written yet")
-
-    monkeypatch.setattr(numpy_stage.activations, "tanh", unwritten)
-    report = checked(numpy_stage)
-    found = report.first_divergence
-    assert found is not None
-    assert (found.op, found.layer) == ("tanh", "2")
-    assert found.note == "raised NotImplementedError: tanh is not written yet"
-    assert {c.op for c in report.failures if c.level in ("op", "layer")} == {"tanh"}
-    assert "DISAGREES" in report.summary()
-
-
-@pytest.mark.parametrize("name", widely(reversed(contract.ACTIVATIONS), first=2))
+@pytest.mark.parametrize("name", contract.ACTIVATIONS)
 def test_a_relative_error_of_30_roundings_in_one_activation_is_caught(
     monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, name: str
 ) -> None:
@@ -440,10 +382,10 @@ def test_a_relative_error_of_30_roundings_in_one_activation_is_caught(
         array *= 1.0 + 30 * EPS
 
     spoil(monkeypatch, numpy_stage.activations, name, drift)
-    found = checked(numpy_stage).first_divergence
-    assert found is not None
-    assert found.op == name
-    assert 1 < found.tolerances < 30
+    pair = Pair(numpy_stage, REFERENCE, "float64")
+    found = [each for each in activation_checks(pair, np.random.default_rng(0), (6, 5)) if not each.ok]
+    assert {each.op for each in found} == {name}
+    assert max(each.tolerances for each in found) < 30
 
 
 # Scales
@@ -458,14 +400,7 @@ def test_the_scale_of_a_loss_covers_its_terms_before_they_cancel(loss: str) -> N
 
 @pytest.mark.parametrize(
     "maximum",
-    widely(
-        [
-            lambda z: np.maximum(z.max(axis=1, keepdims=True), 0),
-            lambda z: z.max(),
-            lambda z: z[0].max(),
-            lambda z: np.abs(z).max(axis=1, keepdims=True),
-        ]
-    ),
+    [lambda z: np.maximum(z.max(axis=1, keepdims=True), 0), lambda z: z.max(), lambda z: z[0].max()],
 )
 def test_a_softmax_that_subtracts_another_maximum_is_found_in_rows_far_apart(
     monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, maximum: Callable[[np.ndarray], Any]

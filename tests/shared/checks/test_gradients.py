@@ -4,12 +4,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shared import contract
 from shared.architectures import mlp
-from shared.checks import gradients
 from shared.checks.gradients import (
     LIMIT,
     MOST_SKIPPED,
@@ -20,24 +18,16 @@ from shared.checks.gradients import (
     relative_error,
     slope,
 )
-from tests.wide import widely
 
 
 @pytest.mark.parametrize("loss", contract.LOSSES)
-@pytest.mark.parametrize("activation", widely(contract.ACTIVATIONS, 3))
+@pytest.mark.parametrize("activation", contract.ACTIVATIONS)
 def test_the_gradient_is_the_slope_of_the_loss(stage: contract.Stage, activation: str, loss: str) -> None:
     found = check_gradients(stage, mlp(SIZES, activation), loss)
     assert found.ok, str(found)
     assert 0 < found.worst <= LIMIT
     assert found.skipped_share <= MOST_SKIPPED
     assert found.checked + found.skipped == 4 * 5 + 5 + 5 * 3 + 3 + 3 * 3 + 3
-
-
-def test_few_parameters_lie_on_kinks_over_many_networks() -> None:
-    stage = contract.load_stage("stage2_numpy")
-    found = [check_gradients(stage, mlp(SIZES), "hinge", seed=seed) for seed in range(20)]
-    assert all(check.ok for check in found)
-    assert sum(check.skipped for check in found) <= 0.01 * sum(check.checked for check in found)
 
 
 @pytest.mark.parametrize(
@@ -152,32 +142,6 @@ def test_a_kink_outside_the_step_does_no_harm(where: float) -> None:
         return max(0.0, p - kink)
 
     assert slope(bent, 0.5, bent(0.5)) == pytest.approx(float(kink < 0.5), abs=LIMIT)
-
-
-def test_a_network_that_stands_on_its_kinks_is_skipped_counted_and_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Zeros:
-        """Parameters and inputs that put every ReLU exactly on its kink."""
-
-        def __init__(self, seed: int) -> None:
-            self.real = np.random.Generator(np.random.PCG64(seed))
-            self.calls = 0
-
-        def standard_normal(self, shape: Any) -> Any:
-            self.calls += 1
-            # The first two calls are W1 and b1.
-            return np.zeros(shape) if self.calls <= 2 else self.real.standard_normal(shape)
-
-        def random(self, shape: Any) -> Any:
-            return self.real.random(shape)
-
-        def integers(self, *args: Any) -> Any:
-            return self.real.integers(*args)
-
-    monkeypatch.setattr(gradients.np.random, "default_rng", Zeros)
-    found = check_gradients(contract.load_stage("stage2_numpy"), mlp((4, 5, 3)), "mean_squared_error")
-    assert found.skipped >= 4 * 5 + 5
-    assert found.worst <= LIMIT
-    assert not found.ok
 
 
 @pytest.mark.parametrize(

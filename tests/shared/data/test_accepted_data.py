@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shared.architectures import Architecture
-from shared.contract import Stage, load_stage
+from shared.contract import Stage
 from shared.data.accepted_data import DataError, DataNote, Dataset, Form, Split
 from shared.data.augmentation import Augmentation
 from shared.layers import BatchNorm, Conv, Dense, Flatten
@@ -40,16 +40,6 @@ class Series:
         return self.values if dtype is None else self.values.astype(dtype)
 
 
-class GivesMasked:
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ma.MaskedArray:
-        return MASKED
-
-
-@pytest.fixture
-def numpy_stage() -> Stage:
-    return load_stage("numpy")
-
-
 def trained(stage: Stage, data: Split, **settings: Any) -> float:
     """The loss of the last epoch of a small network."""
     network = stage.network.Network([16, 8, 3], seed=1)
@@ -61,20 +51,8 @@ def trained(stage: Stage, data: Split, **settings: Any) -> float:
 
 
 @pytest.mark.parametrize("order", [RNG.permutation(60), np.arange(60) * 2, np.arange(60)[::-1]])
-def test_labels_with_an_index_of_their_own_are_taken_by_position(stage: Stage, order: np.ndarray) -> None:
-    assert trained(stage, Split(X, Series(Y, order))) == trained(stage, Split(X, Y))  # type: ignore[arg-type]
-
-
-def test_labels_and_samples_of_pandas(stage: Stage) -> None:
-    pandas = pytest.importorskip("pandas")
-    shuffled = RNG.permutation(60)
-    labels, frame = pandas.Series(Y, index=shuffled), pandas.DataFrame(X, index=shuffled)
-    expected = trained(stage, Split(X, Y))
-    assert trained(stage, Split(frame, labels)) == expected
-    kept = labels.index < 30
-    assert trained(stage, Split(frame[kept], labels[kept])) == trained(stage, Split(X[kept], Y[kept]))
-    assert trained(stage, Split(frame, labels.astype("Int64"))) == expected
-    assert trained(stage, Split(frame, labels.astype("category"))) == expected
+def test_labels_with_an_index_of_their_own_are_taken_by_position(order: np.ndarray) -> None:
+    np.testing.assert_array_equal(Split(X, Series(Y, order)).y, Y)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["u1", "i2", ">i4", ">u8", "O"])
@@ -85,9 +63,7 @@ def test_whole_numbers_of_any_kind_are_labels(kind: str) -> None:
     np.testing.assert_array_equal(split.y, Y)
 
 
-def test_bools_are_the_labels_0_and_1(stage: Stage) -> None:
-    said = X[:, 0] > 0.5
-    assert trained(stage, Split(X, said)) == trained(stage, Split(X, said.astype(int)))
+def test_bools_are_the_labels_0_and_1() -> None:
     assert Split(X[:2], [True, False]).y.tolist() == [1, 0]  # type: ignore[arg-type]
 
 
@@ -96,21 +72,11 @@ def test_bools_are_the_labels_0_and_1(stage: Stage) -> None:
     [
         (Y.astype(float), TypeError, r"expected whole numbers, got ndarray of float64; if they are whole: \.astype"),
         (Y.astype(str), TypeError, r"expected whole numbers from 0, got texts like '\d'; .*return_inverse=True"),
-        (np.array(["cat"] * 60, object), TypeError, "got texts like 'cat'"),
-        (np.array([None] * 60, object), TypeError, "expected whole numbers, got ndarray of object"),
         (np.eye(3)[Y], ValueError, r"expected one for each sample, \(n,\), got shape \(60, 3\); y\.argmax"),
-        (Y[:, None], ValueError, r"got shape \(60, 1\)$"),
         (Y[:40], ValueError, "expected as many samples as labels, got 60 and 40"),
-        (np.full(60, 2**63, np.uint64), ValueError, "expected classes from 0, got 9223372036854775808"),
         ([2**70] + [0] * 59, ValueError, "labels: expected classes from 0, got a whole number of 71 bits"),
-        (
-            np.array([-(2**63) - 1] + [0] * 59, object),
-            ValueError,
-            "labels: expected classes from 0, got a whole number of 64 bits",
-        ),
         (np.ma.array(Y, mask=Y == 2), TypeError, "labels: a masked array would lose its mask"),
         ([[0, 1], [2]], ValueError, "labels: expected rows of equal length"),
-        (Y.astype("M8[s]"), TypeError, "expected whole numbers, got ndarray of datetime64"),
     ],
 )
 def test_other_labels_are_refused_with_a_sentence(labels: Any, error: type[Exception], sentence: str) -> None:
@@ -124,12 +90,11 @@ def test_other_labels_are_refused_with_a_sentence(labels: Any, error: type[Excep
 @pytest.mark.parametrize(
     "given", [X.tolist(), list(X), X.astype(">f4"), X.astype(">f8"), np.asfortranarray(X), X[::-1][::-1]]
 )
-def test_numbers_in_any_order_and_form_are_samples(stage: Stage, given: Any) -> None:
+def test_numbers_in_any_order_and_form_are_samples(given: Any) -> None:
     split = Split(given, Y)
     assert type(split.x) is np.ndarray
     assert split.x.dtype.isnative
     np.testing.assert_array_equal(split.x, X)
-    assert trained(stage, split) == pytest.approx(trained(stage, Split(X, Y)), rel=1e-6)
 
 
 def test_a_memory_map_stays_where_it_is(tmp_path: Path) -> None:
@@ -140,37 +105,29 @@ def test_a_memory_map_stays_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("augmentation", [None, Augmentation(rotation=20), Augmentation(shift=1)])
-def test_bytes_are_divided_by_255_and_that_is_said(stage: Stage, augmentation: Augmentation | None) -> None:
+def test_bytes_are_divided_by_255_and_that_is_said(numpy_stage: Stage, augmentation: Augmentation | None) -> None:
     pixels = (X * 255).astype("u1")
     with pytest.warns(DataNote, match="uint8 from 0 to 255 was divided by 255") as said:
         data = Split(pixels, Y)
     assert said[0].filename == __file__  # the line that made the split
     expected = Split(pixels.astype("f4") / 255, Y)
-    assert trained(stage, data, augmentation=augmentation) == trained(stage, expected, augmentation=augmentation)
+    losses = [trained(numpy_stage, each, augmentation=augmentation) for each in (data, expected)]
+    assert losses[0] == losses[1]
 
 
-def test_bools_are_pixels_of_0_and_1(stage: Stage) -> None:
-    said, rotated = X > 0.5, Augmentation(rotation=20)
-    expected = trained(stage, Split(said.astype("f4"), Y), augmentation=rotated)
-    assert trained(stage, Split(said, Y), augmentation=rotated) == expected
+def test_bools_are_pixels_of_0_and_1() -> None:
+    np.testing.assert_array_equal(Split(X > 0.5, Y).x, (X > 0.5).astype("f4"))
 
 
 @pytest.mark.parametrize(
     ("x", "error", "sentence"),
     [
         ((X * 255).astype("i2"), TypeError, r"expected floats, or uint8 of pixels from 0 to 255, got ndarray of int16"),
-        ((X * 255).astype("i8").tolist(), TypeError, "got list of int64"),
         ((X > 0.5).astype("u1"), TypeError, "uint8 of 0 and 1 may be pixels or shares"),
         (X.astype(complex), TypeError, "expected numbers, got ndarray of complex128"),
-        (X.astype(object), TypeError, "expected numbers, got ndarray of object"),
-        (X.astype(str), TypeError, "expected numbers, got ndarray of <U"),
         (MASKED, TypeError, "x: a masked array would lose its mask"),
-        (list(MASKED), TypeError, "x: a masked array would lose its mask"),
-        (GivesMasked(), TypeError, "x: a masked array would lose its mask"),
         (X[:, 0], ValueError, r"expected a row for each sample, \(n, features\), got shape \(60,\)"),
         (X[:40], ValueError, "expected as many samples as labels, got 40 and 60"),
-        (X.reshape(60, 2, 2, 2, 2), ValueError, r"got shape \(60, 2, 2, 2, 2\)"),
-        (X.reshape(60, 2, 4, 2), ValueError, "1 or 3 channels before or after these"),
         (RNG.random((60, 3, 4, 3)), ValueError, "where either may be the channels"),
         ([[1.0, 2.0], [3.0]], ValueError, "x: expected rows of equal length"),
         (None, TypeError, "expected numbers, got NoneType of object"),
@@ -192,13 +149,6 @@ def test_numbers_that_are_not_finite_are_named_with_their_place(value: float, sa
 
 def test_large_numbers_are_finite_though_their_sum_is_not() -> None:
     Split(np.full((4, 2), 1.7e308), np.zeros(4, int))
-
-
-def test_samples_are_the_same_when_numpy_raises() -> None:
-    with np.errstate(all="raise"):
-        np.testing.assert_array_equal(Split(np.array([[1e-5000, 1.0]], np.longdouble), [0]).x, [[0.0, 1.0]])  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="x: expected finite numbers, but sample 0 has inf"):
-            Split(np.array([[np.longdouble("1e400")]]), [0])  # type: ignore[arg-type]
 
 
 def test_images_keep_their_shape_and_become_rows() -> None:
@@ -278,10 +228,6 @@ class _Takes16:
     )
 
 
-def test_whole_numbers_of_numpy_are_settings() -> None:
-    assert type(TrainingSettings(epochs=np.int64(2), batch_size=np.uint8(8)).batch_size) is int
-
-
 class TestABatchOfOneForABatchNormalisation:
     def network(self, stage: Stage) -> Any:
         return stage.network.Network(Architecture((16,), (Dense(4), BatchNorm(), Dense(3))))
@@ -295,17 +241,6 @@ class TestABatchOfOneForABatchNormalisation:
         ):
             train(stage, network, stage.optimizers.SGD(0.1), Split(X[:count], Y[:count]), settings, hooks=QUIET)
         np.testing.assert_array_equal(stage.arrays.to_host(network.parameters[0]), before)
-
-    def test_counts_without_the_validation_part(self, numpy_stage: Stage) -> None:
-        network, settings = self.network(numpy_stage), TrainingSettings(1, 8, validation=0.05)
-        with pytest.raises(ValueError, match="57 samples in batches of 8 end in a batch of 1"):
-            train(numpy_stage, network, numpy_stage.optimizers.SGD(0.1), Split(X, Y), settings, hooks=QUIET)
-
-    def test_is_no_matter_for_images(self, numpy_stage: Stage) -> None:
-        layers = (Conv(2, 3), BatchNorm(), Flatten(), Dense(3))
-        network = numpy_stage.network.Network(Architecture((1, 4, 4), layers))
-        data, settings = Split(X[:9], Y[:9]), TrainingSettings(1, 8)
-        train(numpy_stage, network, numpy_stage.optimizers.SGD(0.1), data, settings, hooks=QUIET)
 
 
 # --- the form of a data set
@@ -328,17 +263,9 @@ def test_a_form_comes_back_from_the_notes() -> None:
         [],
         {"shape": [1, 2, 3]},
         {"shape": [1, 2, 2], "classes": ["a", "b"], "on_white": 1},
-        {"shape": [1, 2, 2], "classes": ["a", "b"], "on_black": False},
-        {"shape": [1, 2], "classes": ["a", "b"]},
-        {"shape": [2, 2, 2], "classes": ["a", "b"]},
         {"shape": [1, 0, 2], "classes": ["a", "b"]},
         {"shape": [1, 2**20, 2**20], "classes": ["a", "b"]},
-        {"shape": [1, True, 2], "classes": ["a", "b"]},
         {"shape": [1, 2, 2], "classes": ["a", "a"]},
-        {"shape": [1, 2, 2], "classes": ["a"]},
-        {"shape": [1, 2, 2], "classes": ["a", 3]},
-        {"shape": [1, 2, 2], "classes": ["a", ""]},
-        {"shape": [1, 2, 2], "classes": ["a", "b" * 201]},
         {"shape": [1, 2, 2], "classes": [str(i) for i in range(1001)]},
     ],
 )

@@ -8,11 +8,6 @@ from shared.data.batches import BatchFeeder, as_targets, batch_order, split_vali
 from tests.shared.training.small_runs import DATA, make
 
 
-@pytest.fixture
-def numpy_stage() -> contract.Stage:
-    return contract.load_stage("stage2_numpy")
-
-
 def test_batch_order_visits_every_sample_once_and_differs_between_epochs_and_seeds() -> None:
     order = batch_order(100, seed=4, epoch=2)
     np.testing.assert_array_equal(np.sort(order), np.arange(100))

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import hashlib
-import os
 import socket
 import struct
 import threading
@@ -12,7 +11,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from shared.data.datasets import FILES, load_dataset
 from shared.data.download import Source, download
 from shared.data.idx import DataError, content_sha256, read_idx
 from tests.shared.data.idx_files import idx_bytes, small_mnist, write
+from tests.shared.data.test_download import served
 
 
 @cache
@@ -106,31 +106,6 @@ def test_a_gzip_header_without_an_end_and_parts_without_number_take_no_time(tmp_
             read_idx(many_parts)
 
 
-def test_a_file_of_several_gzip_parts_with_padding_is_one(tmp_path: Path) -> None:
-    content = idx_bytes(np.arange(200, dtype=np.uint8))
-    path = tmp_path / "parts.gz"
-    parts = [gzip.compress(content[i : i + 50]) for i in range(0, len(content), 50)]
-    padding = bytes(600_000)  # more than is read at once
-    path.write_bytes(parts[0] + padding + b"".join(parts[1:]) + gzip.compress(b"") + padding)
-    np.testing.assert_array_equal(read_idx(path), np.arange(200))
-
-
-def test_a_gzip_header_longer_than_what_is_read_at_once_is_read_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "named.gz"
-    packed = gzip.compress(idx_bytes(np.arange(200, dtype=np.uint8)))
-    path.write_bytes(packed[:3] + b"\x08" + packed[4:10] + b"a" * 600_000 + b"\0" + packed[10:])
-    np.testing.assert_array_equal(read_idx(path), np.arange(200))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
-def test_a_fifo_or_a_device_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(DataError, match=r"fifo is a FIFO \(a named pipe\), expected a regular file"):
-        read_idx(tmp_path / "fifo")
-    with pytest.raises(DataError, match="/dev/zero is a device, expected a regular file"):
-        read_idx("/dev/zero")
-
-
 @pytest.fixture(params=["endless", "announced", "packed twice", "a length that is none"])
 def hostile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str, list[int]]]:
     """(kind, address of a server, [bytes sent]) of a server that sends what it should not."""
@@ -157,13 +132,8 @@ def hostile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         def log_message(self, format: str, *args: object) -> None:
             """Keep the test's output to itself."""
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield request.param, f"http://127.0.0.1:{http.server_port}/", sent
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    with served(Handler) as address:
+        yield request.param, address, sent
 
 
 def test_a_download_stops_at_the_size_that_is_expected(hostile: tuple[str, str, list[int]], tmp_path: Path) -> None:

@@ -56,13 +56,6 @@ class TestBundledSubset:
         assert np.bincount(dataset.train.y).tolist() == [600] * 10
         assert np.bincount(dataset.test.y).tolist() == [100] * 10
 
-    def test_is_float32_between_0_and_1(self):
-        dataset = load_dataset("mnist-subset")
-        for split in (dataset.train, dataset.test):
-            assert split.x.dtype == np.float32
-            assert split.y.dtype == np.int64
-            assert (split.x.min(), split.x.max()) == (0, 1)
-
     def test_is_in_mixed_order(self):
         # Sorted by class, the first 100 would be of one class; in random order, hardly ever fewer than 10 of the 10.
         assert len(set(load_dataset().train.y[:100])) == 10
@@ -75,18 +68,6 @@ class TestBundledSubset:
         text = (ROOT / "shared" / "data" / "mnist_subset" / "LICENCE.txt").read_text()
         for required in ("Yann LeCun", "Corinna Cortes", "Christopher J. C. Burges", "ShareAlike 3.0", "by-sa/3.0"):
             assert required in text
-
-    def test_loads_wherever_the_program_is_started(self, tmp_path: Path):
-        code = "from shared.data.datasets import load_dataset; print(len(load_dataset().train))"
-        ran = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert ran.stdout.strip() == "6000"
 
 
 class TestWhereDataIsLookedFor:
@@ -108,12 +89,6 @@ class TestWhereDataIsLookedFor:
         put(tmp_path, train_labels_idx1_ubyte=np.full(12, 9, np.uint8))
         assert_holds(load_dataset("mnist", tmp_path), arrays)
 
-    def test_gzipped_and_plain_files_may_be_mixed(self, no_data_around: Path, tmp_path: Path):
-        arrays = put(tmp_path)
-        (tmp_path / f"{TRAIN_LABELS}.gz").unlink()
-        write(tmp_path / TRAIN_LABELS, idx_bytes(arrays[TRAIN_LABELS]))
-        assert_holds(load_dataset("mnist", tmp_path), arrays)
-
     def test_argument_then_environment_then_cache(
         self, no_data_around: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
@@ -124,11 +99,6 @@ class TestWhereDataIsLookedFor:
         monkeypatch.setenv("GROUNDUP_DATA", str(tmp_path / "environment"))
         assert_holds(load_dataset("mnist"), marked[1])
         assert_holds(load_dataset("mnist", tmp_path / "argument"), marked[2])
-
-    def test_an_empty_environment_variable_counts_as_unset(self, no_data_around: Path, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setenv("GROUNDUP_DATA", "")
-        arrays = put(no_data_around / "mnist")
-        assert_holds(load_dataset("mnist"), arrays)
 
 
 class TestWhatIsSaidOfFilesThatDoNotFit:
@@ -144,23 +114,11 @@ class TestWhatIsSaidOfFilesThatDoNotFit:
         for part in (*FILES, str(tmp_path / "mnist"), "--data-dir", "GROUNDUP_DATA", "--download", "mnist-subset"):
             assert part in message
 
-    def test_a_folder_that_does_not_exist_is_named(self, no_data_around: Path):
-        with pytest.raises(DataError, match=f"the folder {no_data_around} does not exist"):
-            load_dataset("fashion-mnist")
-
     @pytest.mark.parametrize("file", FILES)
     def test_one_missing_file_is_named_and_the_others_are_not(self, no_data_around: Path, tmp_path: Path, file: str):
         put(tmp_path / "mnist")
         (tmp_path / "mnist" / f"{file}.gz").unlink()
         with pytest.raises(DataError, match=f"missing {file}.gz; looked in"):
-            load_dataset("mnist", tmp_path)
-
-    @pytest.mark.parametrize("file", FILES)
-    def test_a_truncated_file_is_named(self, no_data_around: Path, tmp_path: Path, file: str):
-        put(tmp_path / "mnist")
-        path = tmp_path / "mnist" / f"{file}.gz"
-        path.write_bytes(path.read_bytes()[:-9])
-        with pytest.raises(DataError, match=f"{file}.gz: the gzip data is damaged"):
             load_dataset("mnist", tmp_path)
 
     def test_fewer_labels_than_images(self, no_data_around: Path, tmp_path: Path):
@@ -184,12 +142,6 @@ class TestWhatIsSaidOfFilesThatDoNotFit:
     def test_images_of_another_size(self, no_data_around: Path, tmp_path: Path):
         put(tmp_path, train_images_idx3_ubyte=np.zeros((12, 28, 27), np.uint8))
         with pytest.raises(DataError, match=r"train-images\S*: expected images of 28 by 28 pixels, got 28 by 27; --"):
-            load_dataset("mnist", tmp_path)
-
-    @pytest.mark.parametrize("labels", [np.zeros((12, 1), np.uint8), np.zeros(12, np.float32)])
-    def test_labels_of_another_form(self, no_data_around: Path, tmp_path: Path, labels: np.ndarray):
-        put(tmp_path, train_labels_idx1_ubyte=labels)
-        with pytest.raises(DataError, match=r"train-labels\S*: expected labels, whole numbers of shape \(n,\), but"):
             load_dataset("mnist", tmp_path)
 
     def test_one_set_does_not_pass_for_another(

@@ -36,11 +36,6 @@ def test_every_element_type_and_shape_comes_back_as_written(tmp_path: Path, arra
     np.testing.assert_array_equal(came, array)
 
 
-def test_an_array_of_as_many_dimensions_as_there_may_be_comes_back(tmp_path: Path):
-    many = SAMPLE[0, :2, :2].reshape((2, 2, *[1] * 30))
-    np.testing.assert_array_equal(read_idx(write(tmp_path / "array", idx_bytes(many))), many)
-
-
 def test_the_projects_own_writer_writes_what_the_tests_writer_does():
     assert idx.idx_bytes(SAMPLE) == idx_bytes(SAMPLE)
     for wrong in (SAMPLE.astype(np.int64), SAMPLE[:0], np.uint8(1)):
@@ -88,32 +83,13 @@ def test_any_flipped_bit_of_a_gz_file_is_a_data_error_or_changes_nothing(tmp_pat
     assert harmless <= {*range(3, 10), len(whole) - 9}
 
 
-@SHARED_FOLDER
-@given(array=arrays, data=st.data())
-def test_random_damage_to_a_gz_file_never_yields_other_data(tmp_path: Path, array: np.ndarray, data: st.DataObject):
-    path = write(tmp_path / "array.gz", idx_bytes(array))
-    damaged = bytearray(path.read_bytes())
-    position = data.draw(st.integers(0, 8 * len(damaged) - 1))
-    damaged[position // 8] ^= 1 << position % 8
-    path.write_bytes(damaged[: data.draw(st.integers(0, len(damaged)))])
-    try:
-        came = read_idx(path)
-    except DataError:
-        return
-    np.testing.assert_array_equal(came, array)
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"", "expected an IDX file, which starts with 4 bytes, but it holds 0"),
-        (b"\0\0\x08", "but it holds 3"),
         (b"<!DOCTYPE html>", "not an IDX file.*starts with 3c 21 44 4f"),
         (b"\0\0\x0a\x01\0\0\0\x01\0", "not an IDX file.*starts with 00 00 0a 01"),
-        (b"\0\x01\x08\x01\0\0\0\x01\0", "not an IDX file.*starts with 00 01 08 01"),
-        (b"\x01\0\x08\x01\0\0\0\x01\0", "not an IDX file.*starts with 01 00 08 01"),
         (b"\0\0\x08\0\0", "number of dimensions \\(1 to 32\\).*starts with 00 00 08 00"),
-        (b"\0\0\x08\xff" + b"\0\0\0\x01" * 255 + b"\0", "number of dimensions \\(1 to 32\\)"),
         (b"\0\0\x08\x03\0\0\0\x01\0\0", "expected 3 dimensions of 4 bytes each.*only 6 bytes follow"),
         (b"\0\0\x08\x02\0\0\0\0\0\0\0\x05", "expected an array with something in it.*0 x 5"),
         (idx_bytes(SAMPLE)[:-1], "2 x 3 x 5 elements of uint8, 30 bytes, but only 29 follow"),
@@ -144,18 +120,6 @@ def test_a_header_that_claims_a_huge_array_takes_no_memory(tmp_path: Path, suffi
     assert peak < 8 << 20
 
 
-def test_content_far_longer_than_the_header_says_is_not_inflated_to_its_end(tmp_path: Path):
-    path = write(tmp_path / "bomb.gz", idx_bytes(SAMPLE) + bytes(64 << 20))
-    tracemalloc.start()
-    try:
-        with pytest.raises(DataError, match="but more follow"):
-            read_idx(path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 8 << 20
-
-
 def test_surplus_after_the_gzip_data_is_a_data_error(tmp_path: Path):
     path = write(tmp_path / "array.gz", idx_bytes(SAMPLE))
     path.write_bytes(path.read_bytes() + b"surplus")
@@ -166,16 +130,6 @@ def test_surplus_after_the_gzip_data_is_a_data_error(tmp_path: Path):
 def test_a_missing_file_is_a_data_error_that_names_it(tmp_path: Path):
     with pytest.raises(DataError, match=r"nowhere\.gz: expected an IDX file, but there is no such file"):
         read_idx(tmp_path / "nowhere.gz")
-
-
-def test_a_file_that_the_system_does_not_open_is_a_data_error(tmp_path: Path):
-    with pytest.raises(DataError, match="n: cannot be read "):
-        read_idx(tmp_path / ("n" * 300))
-
-
-def test_a_folder_in_a_files_place_is_a_data_error(tmp_path: Path):
-    with pytest.raises(DataError, match=f"{tmp_path} is a folder, expected a regular file"):
-        read_idx(tmp_path)
 
 
 def test_the_content_checksum_does_not_depend_on_compression(tmp_path: Path):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
 import warnings
 from pathlib import Path
 
@@ -57,12 +55,6 @@ def test_names_that_other_programs_give_are_known(tmp_path: Path, name: str, suf
     np.testing.assert_array_equal(data.train.y, arrays[TRAIN_FILES[1]])
 
 
-def test_of_a_file_that_is_there_twice_the_gzipped_one_is_taken(tmp_path: Path) -> None:
-    put(tmp_path / "mnist", small_mnist())
-    (tmp_path / "mnist" / "t10k-labels.idx1-ubyte").write_bytes(b"no IDX file")
-    load_dataset("mnist", tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "place", "asked_for"),
     [
@@ -104,15 +96,6 @@ def test_files_of_two_known_sets_are_refused(
         load_dataset(str(tmp_path / "mnist"))
 
 
-@pytest.mark.parametrize("file", [TRAIN_FILES[1], *TEST_FILES])
-def test_they_are_refused_where_the_test_samples_are_read_again(
-    tmp_path: Path, known: dict[str, dict[str, np.ndarray]], file: str
-) -> None:
-    put(tmp_path / "mnist", known["mnist"] | {file: known["fashion-mnist"][file]})
-    with pytest.raises(DataError, match="these are fashion-mnist's"):
-        load_test("mnist", tmp_path)
-
-
 def test_training_and_test_files_with_each_other_s_names_are_refused(
     tmp_path: Path, known: dict[str, dict[str, np.ndarray]]
 ) -> None:
@@ -127,18 +110,6 @@ def test_files_that_nobody_knows_are_taken(tmp_path: Path, known: dict[str, dict
     load_dataset("mnist", tmp_path)
     put(tmp_path / "fashion-mnist", known["fashion-mnist"])
     assert load_dataset(str(tmp_path / "fashion-mnist")).described.names == CLOTHES  # known by its content
-
-
-@pytest.mark.parametrize("of_fashion", ["t10k-*", "train-images*", "train-labels*", "t10k-labels*"])
-def test_the_full_sets_together_are_refused(tmp_path: Path, of_fashion: str) -> None:
-    root = Path(os.environ.get("GROUNDUP_DATA", "/nowhere"))
-    if not ((root / "mnist").is_dir() and (root / "fashion-mnist").is_dir()):
-        pytest.skip("needs both full sets: set GROUNDUP_DATA to a folder that has mnist/ and fashion-mnist/")
-    shutil.copytree(root / "mnist", tmp_path / "mnist")
-    for path in (root / "fashion-mnist").glob(of_fashion):
-        shutil.copy(path, tmp_path / "mnist" / path.name)
-    with pytest.raises(DataError, match="these are fashion-mnist's"):
-        load_dataset("mnist", tmp_path)
 
 
 # --- EMNIST
@@ -208,12 +179,3 @@ def test_labels_from_1_are_not_taken_for_mnist_and_are_told_of_a_folder(tmp_path
         data = load_dataset(str(tmp_path / "mnist"))
     assert data.described.names[0] == "1"
     np.testing.assert_array_equal(data.train.y, small_mnist()[TRAIN_FILES[1]])
-
-
-def test_files_of_emnist_are_named_where_mnist_s_are_missing(tmp_path: Path) -> None:
-    put(tmp_path, small_mnist(), emnist_names("digits"))
-    with pytest.raises(DataError, match="which have files of emnist-digits: --dataset FOLDER takes those"):
-        load_dataset("mnist", tmp_path)
-    put(tmp_path, small_mnist(), emnist_names("balanced"))
-    with pytest.raises(DataError, match="holds several sets, emnist-balanced, emnist-digits; move each"):
-        load_dataset(str(tmp_path))

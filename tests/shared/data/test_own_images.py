@@ -95,17 +95,6 @@ def test_a_photograph_stands_as_the_camera_was_held(tmp_path: Path) -> None:
         assert data.train.shape == data.test.shape == (1, 6, 4)
 
 
-def test_a_text_in_an_exif_field_for_a_number_is_told(tmp_path: Path) -> None:
-    exif = Image.Exif()
-    exif[0x0112], exif[0x0131] = 6, "a program"
-    path = save(tmp_path / "damaged.jpg", noise(4, 6), exif=exif)
-    content = path.read_bytes()
-    assert content.count(b"\x01\x31\x00\x02") == 1
-    path.write_bytes(content.replace(b"\x01\x31\x00\x02", b"\x01\x01\x00\x02"))  # now the text is the image's height
-    with pytest.raises(DataError, match=r"damaged\.jpg: the picture is damaged \("):
-        read_one(path, Wanted(False, None))
-
-
 @pytest.mark.parametrize(("resize", "shape"), [("8", (8, 8)), ("20", (20, 20)), ("24x16", (24, 16))])
 def test_pictures_of_other_sizes_are_resized(pictures: Path, resize: str, shape: tuple[int, int]) -> None:
     save(pictures / "train" / "bar" / "large.png", noise(33, 50))
@@ -131,10 +120,6 @@ def no_picture(place: Path) -> None:
     (place / "train/bar/z.png").write_bytes(b"no picture")
 
 
-def of_another_kind(place: Path) -> None:
-    (place / "train/bar/0.png").rename(place / "train/bar/z.jpg")
-
-
 def cut_short(place: Path) -> None:
     (place / "train/bar/z.png").write_bytes((place / "train/bar/0.png").read_bytes()[:-60])
 
@@ -148,16 +133,13 @@ def without_tests(place: Path) -> None:
     ("sentence", "change"),
     [
         ("has 21 by 20 pixels, but .* has 20 by 20; .* --resize 20x20", another("train/cross", 21, 20)),
-        ("test.*has 20 by 19 pixels, but .*train.* has 20 by 20", another("test/cross", 20, 19)),
         ("without transparent places; lay it on a background first", another("train/bar", 20, 20, 4)),
         ("expected grey or RGB with 8 bits for each number, got Pillow's mode I;16", of_16_bits),
         (r"z\.png: expected a PNG picture", no_picture),
-        (r"z\.jpg: expected a JPEG picture", of_another_kind),
         ("the picture is damaged", cut_short),
         ("there are no training pictures of sun", lambda place: (place / "train/sun").mkdir()),
         ("the class sun has no folder in", another("test/sun", 20, 20)),
         ("there are no test pictures; found 30 to train and 0 to test", without_tests),
-        ("expected a regular file", lambda place: (place / "train/bar/z.png").mkdir()),
     ],
 )
 def test_pictures_that_do_not_fit_are_told(pictures: Path, sentence: str, change: Callable[[Path], Any]) -> None:
@@ -190,7 +172,7 @@ def test_a_place_that_is_not_there_is_told(place: str) -> None:
         load_dataset(place)
 
 
-@pytest.mark.parametrize("resize", ["", "0", "28x", "28x0", "axb", "9999", "-3", "28x28x3"])
+@pytest.mark.parametrize("resize", ["", "28x0", "9999"])
 def test_sizes_that_are_none_are_told(pictures: Path, resize: str) -> None:
     with pytest.raises(DataError, match=r"--resize: expected a size like 28, or height x width like 24x16, got "):
         load_dataset(str(pictures), resize=resize)
@@ -270,7 +252,6 @@ def test_an_npz_file_is_a_data_set(tmp_path: Path) -> None:
     [
         ({"x_train": noise(6, 3, 4, 6), "x_test": noise(3, 3, 4, 6)}, True, (3, 4, 6)),
         ({"x_train": noise(6, 4, 6), "x_test": noise(3, 4, 6)}, False, (1, 4, 6)),
-        ({"x_train": noise(6, 4, 6), "x_test": noise(3, 4, 6)}, True, (3, 4, 6)),
         ({"x_train": noise(6, 25), "x_test": noise(3, 25)}, False, (1, 5, 5)),
         ({"x_train": RNG.random((6, 4, 6)), "x_test": RNG.random((3, 4, 6)).astype("f4")}, False, (1, 4, 6)),
         ({"x_train": RNG.random((6, 4, 6, 3)).astype(">f4"), "x_test": RNG.random((3, 4, 6, 3))}, False, (1, 4, 6)),
@@ -305,20 +286,6 @@ def test_labels_may_be_names(tmp_path: Path, names: np.ndarray | None) -> None:
     assert data.test.y.tolist() == [1, 1, 2]
 
 
-@pytest.mark.parametrize("part", ["x_train", "x_test"])
-def test_bytes_of_0_and_1_are_refused(tmp_path: Path, part: str) -> None:
-    with pytest.raises(DataError, match=rf"{part}: uint8 of 0 and 1 may be pixels or shares; save float32, or bool"):
-        load_dataset(npz(tmp_path / "set.npz", **{part: noise(6 if part == "x_train" else 3, 4, 6, 3) % 2}))
-
-
-def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    place = npz(tmp_path / "set.npz")
-    with zipfile.ZipFile(place, "a") as archive:
-        archive.writestr("x_train", archive.read("x_train.npy"))
-    with pytest.raises(DataError, match="expected each array once, but it holds 'x_train' twice"):
-        load_dataset(place)
-
-
 def test_images_may_be_bools(tmp_path: Path) -> None:
     black = np.arange(6 * 24).reshape(6, 4, 6) % 2 == 0
     data = load_dataset(npz(tmp_path / "set.npz", x_train=black, x_test=black[:3]))
@@ -329,7 +296,6 @@ def test_images_may_be_bools(tmp_path: Path) -> None:
     ("labels", "names", "absent"),
     [
         ([0, 1] * 3, ["c", "a", "b"], "b"),
-        ([1, 2] * 3, None, "0"),
         ([5, 6] * 3, None, "0, 1, 2 and others"),
     ],
 )
@@ -353,45 +319,22 @@ def test_paper_is_white_where_the_border_of_the_training_images_is(tmp_path: Pat
     assert not load_dataset().described.on_white
 
 
-def test_without_names_the_classes_are_numbers(tmp_path: Path) -> None:
-    assert load_dataset(npz(tmp_path / "set.npz", class_names=None)).described.names == ("0", "1", "2")
-
-
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
         ({"x_test": None}, "expected x_train, y_train, x_test, y_test and class_names, but it has no x_test"),
-        ({"y_train": None}, "but it has no y_train"),
         ({"x_train": noise(6, 4, 6, 3).astype("i4")}, "x_train: expected uint8 from 0 to 255, or floats .* got int32"),
-        ({"x_train": RNG.normal(size=(6, 4, 6, 3)) + 5}, "x_train: expected uint8 .*, got float64 of shape .* from "),
         ({"x_train": np.full((6, 4, 6, 3), np.nan)}, "x_train: expected finite numbers, but image 0 has nan$"),
-        ({"x_test": WITH_NAN}, "x_test: expected finite numbers, but image 2 has nan$"),
-        ({"x_train": np.full((6, 4, 6, 3), np.inf, "f2")}, "x_train: expected finite numbers, but image 0 has inf$"),
-        ({"x_train": noise(6, 4, 6, 3).astype(object)}, r"x_train: expected numbers or texts, got object of shape \("),
-        ({"y_train": np.zeros(6, object)}, r"y_train: expected numbers or texts, got object of shape \(6,\)$"),
         ({"x_test": noise(0, 4, 6, 3), "y_test": np.zeros(0, int)}, r"x_test: expected at least one image, got shape"),
         ({"y_train": np.full(6, 2**64 - 1, "u8")}, "got 3 classes and labels from 0 to 18446744073709551615$"),
-        ({"y_test": np.full(3, 2**64 - 1, "u8"), "class_names": None}, "from 0 to at most 999, got 18446744073709"),
-        ({"y_train": np.full(6, 1000), "class_names": None}, "expected labels from 0 to at most 999, got 1000$"),
-        (
-            {"y_train": np.arange(6) % 3 + 1, "y_test": np.arange(3) + 1},
-            "got 3 classes and labels from 1 to 3; the first class has the label 0$",
-        ),
         ({"x_train": noise(6, 4, 6, 4)}, "x_train: expected images .* got shape"),
-        ({"x_train": noise(6, 3, 6, 3)}, "where either may be the channels"),
-        ({"x_train": noise(6, 24)}, r"x_train: expected images .* got shape \(6, 24\)"),
-        ({"x_train": noise(0, 4, 6, 3), "y_train": np.zeros(0, int)}, "x_train: expected at least one image, got"),
         ({"y_train": np.zeros(5, int)}, "y_train: expected 6 labels, numbers or names, got int64 of shape"),
         ({"y_train": np.zeros(6)}, "y_train: expected 6 labels, numbers or names, got float64"),
-        ({"y_train": np.arange(6)}, "expected a class for each label, got 3 classes and labels from 0 to 5"),
         ({"y_test": np.array([-1, 0, 1])}, "expected a class for each label, got 3 classes and labels from -1 to 2"),
         ({"y_test": np.array(["a", "b", "c"])}, "labels of both parts, got numbers and names"),
         ({"class_names": np.array(["a", "b", "b"])}, "expected a different name for each class"),
-        ({"class_names": np.array(["a", "b\n1", "c"])}, "names in one line of characters that can be printed"),
         ({"class_names": np.array(["a", "\x1b[2J", "c"])}, "names in one line of characters that can be printed"),
-        ({"class_names": np.array(["a", "\u202eb", "c"])}, "names in one line of characters that can be printed"),
         ({"class_names": np.array(["a"])}, "expected 2 to 1,000 classes, got 1"),
-        ({"class_names": np.arange(3)}, r"class_names: expected texts, \(classes,\), got int64"),
         ({"class_names": np.array(["a", "b", "c"], object)}, "class_names: .*expected numbers or texts.*object"),
     ],
 )  # fmt: skip
@@ -417,14 +360,7 @@ def member(header: bytes, content: bytes = b"") -> bytes:
             member(b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000, 28, 28), }"),
             "in at most .* bytes",
         ),
-        (member(b"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }"), "expected numbers or texts"),
-        (
-            member(b"{'descr': '|u1', 'fortran_order': False, 'shape': (-3, 28, 28), }"),
-            "its header is damaged .a size below 0",
-        ),
-        (member(b"{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (3,), }"), "expected numbers or texts"),
         (member(b"__import__('os').abort()"), "its header is damaged"),
-        (b"no array at all", "its header is damaged"),
         (b"", "its header is damaged"),
         (member(b"{'descr': '<U1', 'fortran_order': False, 'shape': (3,), }", b"\xff" * 12), "its texts are damaged"),
     ],
@@ -480,23 +416,8 @@ def test_idx_files_of_any_size_and_number_of_classes(tmp_path: Path, height: int
         load_dataset(str(tmp_path / "set"))
 
 
-@pytest.mark.parametrize("kind", ["png", "webp"])
-def test_a_picture_that_moves_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_picture_that_moves_is_refused(tmp_path: Path) -> None:
     first, second = Image.fromarray(noise(5, 7, 3)), Image.fromarray(noise(5, 7, 3)[::-1])
-    first.save(tmp_path / f"film.{kind}", save_all=True, append_images=[second])
+    first.save(tmp_path / "film.png", save_all=True, append_images=[second])
     with pytest.raises(DataError, match="expected a picture that stands still, got 2 of a film"):
-        read_one(tmp_path / f"film.{kind}", Wanted(False, None))
-
-
-def test_a_photograph_with_a_preview_stands_still(tmp_path: Path) -> None:
-    first = Image.fromarray(noise(5, 7, 3))
-    first.save(tmp_path / "two.jpg", format="MPO", save_all=True, append_images=[first])
-    assert read_one(tmp_path / "two.jpg", Wanted(False, None))[1].size == (5, 7)
-
-
-@pytest.mark.parametrize("orientation", [0, 9, 99])
-def test_an_orientation_that_means_nothing_turns_nothing(tmp_path: Path, orientation: int) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    original = read_one(save(tmp_path / "photo.jpg", noise(4, 6), exif=exif), Wanted(False, None))[1]
-    assert (original.size, original.lay) == ((4, 6), False)
+        read_one(tmp_path / "film.png", Wanted(False, None))

@@ -11,7 +11,7 @@ import pytest
 from shared.architectures import NAMED, Architecture, mlp, named
 from shared.checks.problems import random_problem
 from shared.data.normalisation import Normalisation
-from shared.layers import Activate, Conv, Dense, Flatten, MaxPool, Residual
+from shared.layers import Activate, Conv, Dense, Flatten, MaxPool
 from stage2_numpy.eight_bit_network import EightBitNetwork
 from tests.layered_forms import FORMS
 from tests.random_architectures import random_architecture
@@ -27,7 +27,6 @@ from shared.export.equal_answers import (  # noqa: E402
     EightBitAnswers,
     check_form,
     compare_in_eight_bits,
-    runtime_answers,
 )
 from shared.export.onnx_graph import INPUT  # noqa: E402
 
@@ -74,28 +73,6 @@ def test_a_known_network_is_equal_and_a_quarter_as_large(name: str) -> None:
     assert len(content) <= 0.3 * 4 * named(name).parameter_count
 
 
-def test_all_is_symmetric_and_the_weights_are_int8_in_the_file() -> None:
-    network, _ = network_of(Architecture((1, 6, 6), (Conv(2, 3), Activate("relu"), MaxPool(2), Flatten(), Dense(3))))
-    graph = eight_bit_graph.model_of(network).graph
-    constants = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
-    int8 = {name: values for name, values in constants.items() if values.dtype == np.int8}
-    assert int8["1.weights"].shape == (2, 1, 3, 3)
-    assert int8["5.weights"].shape == (8, 3)
-    assert not any(values.any() for name, values in int8.items() if "zero" in name)
-    pair = ["QuantizeLinear", "DequantizeLinear"]
-    weights = ["DequantizeLinear"]
-    assert [each.op_type for each in graph.node] == [
-        *(*pair, *weights, "Conv", *pair, "Relu", "MaxPool", "Flatten"),
-        *(*pair, *weights, "Gemm"),
-    ]
-    for each in graph.node:
-        if each.op_type in pair:
-            zero = constants[each.input[2]]
-            assert (zero.dtype, zero.any()) == (np.int8, False)
-    axes = {each.input[0]: [a.i for a in each.attribute] for each in graph.node if each.op_type == "DequantizeLinear"}
-    assert (axes["1.weights"], axes["5.weights"]) == ([0], [1])
-
-
 def constants_of(model: Any) -> dict[str, np.ndarray]:
     return {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
 
@@ -132,25 +109,6 @@ def test_the_numbers_and_scales_are_those_of_onnx_runtimes_own_quantiser(tmp_pat
         np.testing.assert_allclose(ours[f"{number}.weights scale"], theirs[f"{number}.weights_scale"], rtol=1e-6)
     for value in ("pixels", "1", "5"):
         np.testing.assert_allclose(ours[f"{value} scale"], theirs[f"{value}_scale"], rtol=1e-6)
-
-
-def test_a_bias_is_a_float_that_is_a_multiple_of_its_sums() -> None:
-    network, _ = network_of(mlp([4, 3]))
-    graph = eight_bit_graph.model_of(network).graph
-    bias = next(onnx.numpy_helper.to_array(each) for each in graph.initializer if each.name == "1.bias")
-    source = network.steps[1].source
-    assert bias.dtype == np.float32
-    np.testing.assert_allclose(bias / source.scale.ravel(), source.bias_numbers.ravel(), rtol=1e-6)
-
-
-@pytest.mark.parametrize("optimised", [False, True])
-def test_integers_go_through_the_runtime_in_both_ways(optimised: bool) -> None:
-    """A batch of another length, and one image alone."""
-    network, x = network_of(Architecture((1, 8, 8), (Conv(4, 3), Activate("relu"), Residual((Conv(4, 1),)), Flatten())))
-    content = eight_bit_graph.model_of(network).SerializeToString()
-    for count in (1, 7):
-        got = runtime_answers(content, x[:count], optimised)
-        np.testing.assert_allclose(got, network.forward(x[:count]), atol=2 * network.output_step)
 
 
 def test_a_wrong_file_is_found() -> None:

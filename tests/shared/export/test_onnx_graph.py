@@ -28,7 +28,6 @@ from tests.wide import widely
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx: pip install -e '.[onnx]'")
 pytest.importorskip("onnxruntime", reason="needs the extra onnx: pip install -e '.[onnx]'")
 
-from shared.export import onnx_graph  # noqa: E402  (after the reason to skip)
 from shared.export.equal_answers import check_form, compare_answers, runtime_answers  # noqa: E402
 from shared.export.onnx_graph import ACTIVATIONS as OPERATORS  # noqa: E402
 from shared.export.onnx_graph import EPSILON, model_of  # noqa: E402
@@ -152,14 +151,6 @@ def test_the_normalisation_is_part_of_the_graph_to_the_last_bit() -> None:
     assert np.array_equal(runtime_answers(model.SerializeToString(), x), normalisation.normalised(x))
 
 
-def test_a_network_that_changes_nothing_is_one_node() -> None:
-    model = model_of(Architecture((3,), (Dropout(0.5), Activate("identity"))), [])
-    check_form(model.SerializeToString())
-    assert [each.op_type for each in model.graph.node] == ["Identity"]
-    x = np.ones((2, 3), np.float32)
-    assert np.array_equal(runtime_answers(model.SerializeToString(), x), x)
-
-
 def test_a_wrong_file_is_found() -> None:
     """Neither a weight that is off by a thousandth nor swapped weights hide behind the tolerance."""
     problem = problem_of(mlp([6, 5, 3]), batch=20)
@@ -180,10 +171,3 @@ def test_numbers_that_float32_does_not_hold_are_refused() -> None:
     parameters = [np.full((2, 3), 1e39), np.zeros(3)]
     with pytest.raises(ValueError, match=r"1\.weights: expected numbers that float32 holds, got 1e\+39"):
         model_of(mlp([2, 3]), parameters)
-
-
-def test_more_numbers_than_a_file_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_graph, "MOST_BYTES", 100)
-    problem = problem_of(mlp([6, 5, 3]))
-    with pytest.raises(ValueError, match="an ONNX file has at most 2 GiB, too little for 53 parameters"):
-        model_of(problem.architecture, problem.parameters)

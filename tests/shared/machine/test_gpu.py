@@ -1,6 +1,5 @@
 """shared.machine.gpu: what nvidia-smi, the bus, the loader and the package manager say, on machines that have them."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,13 +42,6 @@ def test_the_gpu_with_the_least_free_memory_counts(monkeypatch: pytest.MonkeyPat
     assert gpu.free_memory() is None
 
 
-def test_an_nvidia_smi_that_does_not_know_compute_capabilities_is_asked_without(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fake_smi(monkeypatch, "Tesla K80, 470.82, 11441 MiB", "Driver Version: 470.82", knows_capability=False)
-    assert gpu.nvidia_smi() == Driver((Gpu("Tesla K80", "470.82", "11441 MiB", None),))
-
-
 def test_what_a_failing_nvidia_smi_says_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu.shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(gpu, "_ask", lambda words: (18, "Failed to initialize NVML:\n version mismatch"))
@@ -59,32 +51,6 @@ def test_what_a_failing_nvidia_smi_says_is_kept(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(gpu, "WSL_SMI", "/no/such/program")
     assert gpu.nvidia_smi() == Driver()
     assert gpu.nvidia_gpus() == ()
-
-
-def test_the_packages_that_brought_a_driver_are_read_from_dpkg() -> None:
-    answer = (
-        "diversion by glx-diversions from: /usr/lib/x86_64-linux-gnu/libcuda.so.1\n"
-        "cuda-driver-dev-12-4: /usr/local/cuda-12.4/targets/x86_64-linux/lib/stubs/libcuda.so.1\n"
-        "libnvidia-compute-535:amd64: /usr/lib/x86_64-linux-gnu/libcuda.so.1\n"
-        "libnvidia-compute-535:i386: /usr/lib/i386-linux-gnu/libcuda.so.1\n"
-    )
-    assert gpu.owners(answer) == ("libnvidia-compute-535",)
-    assert gpu.owners("dpkg-query: no path found matching pattern */libcuda.so.1") == ()
-
-
-def test_the_drivers_library_is_looked_for_as_the_loader_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for folder in ("first", "wsl", "arm"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "libcuda.so.1").touch()
-    monkeypatch.setattr(sys, "platform", "linux")
-    listed = (
-        f"\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/wsl/libcuda.so.1\n"
-        f"\tlibcuda.so.1 (libc6) => {tmp_path}/arm/libcuda.so.1\n"
-        f"\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/gone/libcuda.so.1\n"
-    )
-    monkeypatch.setattr(gpu, "_ask", lambda words: (0, listed))
-    expected = (f"{tmp_path}/first/libcuda.so.1", f"{tmp_path}/wsl/libcuda.so.1")
-    assert gpu.libcuda_places({"LD_LIBRARY_PATH": f"{tmp_path}/none:{tmp_path}/first/"}) == expected
 
 
 def test_a_gpu_is_seen_on_the_bus_without_a_driver(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -51,11 +50,6 @@ def test_caches_are_listed_nearest_first_with_their_bytes_and_sharers(tmp_path: 
     ]
 
 
-def test_a_cache_that_tells_no_size_is_left_out(tmp_path: Path) -> None:
-    root = machine(tmp_path, {**cache_files(0, "1", "Data", "", "0"), **cache_files(1, "2", "Unified", "1M", "?")})
-    assert hardware.caches(root) == [{"level": 2, "type": "unified", "bytes": 1 << 20, "shared_by": None}]
-
-
 def test_a_machine_that_tells_nothing_answers_none(tmp_path: Path) -> None:
     for question in ("caches", "physical_cores", "governor", "turbo", "hypervisor"):
         assert getattr(hardware, question)(tmp_path) is None, question
@@ -78,58 +72,6 @@ def test_two_threads_of_a_core_are_one_physical_core(tmp_path: Path) -> None:
     siblings = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
     root = machine(tmp_path, {f"{CPU}/cpu{n}/topology/thread_siblings_list": text for n, text in siblings.items()})
     assert hardware.physical_cores(root) == 2
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"intel_pstate/no_turbo": "0\n"}, True),
-        ({"intel_pstate/no_turbo": "1\n"}, False),
-        ({"cpufreq/boost": "1\n"}, True),
-        ({"cpufreq/boost": "0\n"}, False),
-        ({"cpufreq/boost": "maybe\n"}, None),
-    ],
-)
-def test_turbo_is_read_from_either_driver(files: dict[str, str], expected: bool | None, tmp_path: Path) -> None:
-    assert hardware.turbo(machine(tmp_path, {f"{CPU}/{name}": text for name, text in files.items()})) is expected
-
-
-def test_the_governor_is_named(tmp_path: Path) -> None:
-    root = machine(tmp_path, {f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave\n"})
-    assert hardware.governor(root) == "powersave"
-
-
-@pytest.mark.parametrize(("flags", "expected"), [("fpu vme hypervisor avx2", True), ("fpu vme avx2", False)])
-def test_a_virtual_machine_is_known_by_its_processors_flags(flags: str, expected: bool, tmp_path: Path) -> None:
-    root = machine(tmp_path, {"proc/cpuinfo": f"processor : 0\nmodel name : X\nflags\t\t: {flags}\n\n"})
-    assert hardware.hypervisor(root) is expected
-
-
-def test_macos_is_asked_by_sysctl_and_for_its_fast_cores_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {
-        "hw.l1dcachesize": "65536",
-        "hw.perflevel0.l1dcachesize": "131072",
-        "hw.l2cachesize": "4194304",
-        "hw.physicalcpu": "8",
-        "kern.hv_vmm_present": "0",
-    }
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(hardware, "output_of", lambda command: answers.get(command[-1]))
-    assert hardware.caches() == [
-        {"level": 1, "type": "data", "bytes": 131072, "shared_by": None},
-        {"level": 2, "type": "unified", "bytes": 4194304, "shared_by": None},
-    ]
-    assert hardware.physical_cores() == 8
-    assert hardware.hypervisor() is False
-
-
-def test_memory_is_counted_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(os, "sysconf_names", pages, raising=False)
-    monkeypatch.setattr(os, "sysconf", pages.get, raising=False)
-    assert hardware.memory() == 4_096_000
-    monkeypatch.setattr(os, "sysconf_names", {}, raising=False)
-    assert hardware.memory() is None
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0", 1), ("0-3", 4), ("0-3,8,10-11", 7), ("", None), (None, None)])

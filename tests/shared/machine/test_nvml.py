@@ -61,13 +61,6 @@ def test_without_a_gpu_that_answers_there_is_a_reason(
     assert (meter.names, meter.reason, meter.use()) == ([], reason, None)
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake(monkeypatch)
-    monkeypatch.setattr(nvml, "has_module", lambda name: False)
-    assert "nvidia-ml-py is not installed" in GpuMeter().reason
-    assert "pip install nvidia-ml-py" in GpuMeter().reason
-
-
 def test_a_driver_that_stops_answering_ends_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, broken="nvmlDeviceGetUtilizationRates")
     meter = GpuMeter()

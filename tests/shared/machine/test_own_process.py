@@ -54,15 +54,3 @@ def test_a_process_runs_until_it_has_ended_and_its_number_alone_does_not_prove_i
         child.kill()
         child.communicate()
     assert is_running(child.pid, mark) is False
-
-
-def test_of_a_process_of_another_machine_nothing_is_known() -> None:
-    assert is_running(os.getpid(), "0b5e-another-boot pid:[1] 4711") is None
-
-
-@on_linux
-def test_a_name_with_blanks_and_parentheses_does_not_hide_the_start(tmp_path: Path) -> None:
-    fields = " ".join(["S", *map(str, range(4, 60))])  # the 22nd field of proc(5), the start, is 22 here
-    (tmp_path / "proc/7").mkdir(parents=True)
-    (tmp_path / "proc/7/stat").write_text(f"7 (a) b) ({fields}\n".replace(") (", ") "))
-    assert mark_of(7, tmp_path).endswith(" 22")

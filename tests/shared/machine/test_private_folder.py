@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import stat
 import subprocess
@@ -16,8 +14,6 @@ import pytest
 from cuda_emulator.inspection import machine_code
 from cuda_emulator.inspection import private_folder as emulators_own
 from shared.machine import caches, private_folder
-from shared.machine.atomic import write_atomically
-from stage3_c import build
 from stage4_numba_cuda import kernel_cache
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
@@ -75,36 +71,12 @@ def test_the_folder_of_one_process_is_removed_when_it_ends(tmp_path):
     assert not Path(done.stdout.strip()).exists()
 
 
-def test_a_folder_of_the_administrator_may_be_read(tmp_path):
-    if os.getuid() != 0:
-        pytest.skip("only the administrator can test this")
-    assert private_folder.is_private(tmp_path)
-
-
 @pytest.mark.skipif(os.name == "posix" and os.getuid() != 0, reason="only the administrator can give a folder away")
 def test_a_folder_of_another_user_is_ignored(tmp_path):
     folder = tmp_path / "gpu"
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, -1)
     with pytest.warns(UserWarning, match=rf"{folder} belongs to another user. To mend it: sudo rm -r"):
-        assert caches.private(folder) != folder
-
-
-def test_a_file_can_be_written_for_this_user_alone(tmp_path):
-    before = os.umask(0)
-    try:
-        write_atomically(tmp_path / "private", b"", mode=0o600)
-        write_atomically(tmp_path / "public", b"")
-    finally:
-        os.umask(before)
-    assert [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("private", "public")] == [0o600, 0o666]
-
-
-def test_of_a_folder_above_that_is_anybodys_another_place_is_advised(tmp_path):
-    folder = tmp_path / "any" / "stage3"
-    folder.mkdir(parents=True, mode=0o700)
-    folder.parent.chmod(0o777)
-    with pytest.warns(UserWarning, match=rf"other users may write to {folder.parent}. Set GROUNDUP_CACHE to a folder"):
         assert caches.private(folder) != folder
 
 
@@ -156,25 +128,3 @@ def test_no_cache_runs_a_file_that_was_planted_while_others_could_write(tmp_path
     plant(kernel)
     monkeypatch.setattr(kernel_cache, "_rebuilt", pytest.fail)
     assert kernel_cache._loaded(kernel) is None
-
-
-def test_a_library_of_stage_3_in_a_folder_of_another_is_built_again(tmp_path):
-    if os.getuid() != 0:
-        pytest.skip("only the administrator can give a folder away")
-    folder = tmp_path / "key"
-    folder.mkdir(mode=0o700)
-    (folder / build.LIBRARY).write_bytes(b"library")
-    record = {"sha256": hashlib.sha256(b"library").hexdigest(), "command": [], "path": "", "version_text": ""}
-    (folder / build.RECORD).write_text(json.dumps(record | {"options": [], "flags": [], "fast_math": False}))
-    for path in folder.iterdir():
-        path.chmod(0o600)
-    assert build.find_built(folder) is not None
-    os.chown(folder, 12345, -1)
-    private_folder._is_private.cache_clear()
-    with pytest.warns(UserWarning, match="belongs to another user"):
-        assert build.find_built(folder) is None
-    private_folder.make_below(folder)
-    assert (folder.stat().st_uid, list(folder.iterdir())) == (0, [])
-    planted_by_another(folder)
-    (folder / build.LIBRARY).write_bytes(b"library")
-    assert build.find_built(folder) is None

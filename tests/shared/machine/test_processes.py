@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shared.machine import processes
-from shared.machine.processes import Finished, end, finding_our_packages, output_of, own_group, run, start
+from shared.machine.processes import Finished, end, finding_our_packages, output_of, run, start
 from tests import interrupts
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and process groups are POSIX's")
@@ -114,11 +114,6 @@ def test_a_quick_question_is_answered_or_not() -> None:
     assert output_of(["/no/such/program"]) is None
 
 
-def test_a_question_that_is_not_answered_quickly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "QUICK", 0.5)
-    assert output_of([sys.executable, "-c", "import time; print('said', flush=True); time.sleep(60)"]) is None
-
-
 def test_of_a_flood_of_output_the_end_is_kept() -> None:
     code = "import os\nfor i in range(400): os.write(1, b'x' * 50_000); os.write(2, b'y' * 50_000)\nos.write(1, b'end')"
     done = python(code, most=1000)
@@ -146,20 +141,6 @@ def test_a_grandchild_that_holds_the_pipe_is_killed_when_the_child_has_ended(tmp
     assert python(parent_of_a_sleeper(tmp_path / "number", "print('done')")) == Finished(0, "done\n")
     assert time.monotonic() - begin < 15
     assert soon(lambda: not runs(tmp_path / "number"))
-
-
-@posix
-def test_a_grandchild_that_left_the_group_with_the_pipe_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "DRAIN", 0.3)
-    code = parent_of_a_sleeper(tmp_path / "number", "print('done')", ", start_new_session=True")
-    begin = time.monotonic()
-    try:
-        assert python(code) == Finished(0, "done\n")
-        assert time.monotonic() - begin < 15
-    finally:
-        os.kill(int((tmp_path / "number").read_text()), signal.SIGKILL)
 
 
 @interrupts.heard()
@@ -205,43 +186,6 @@ def test_the_child_leads_a_group_of_its_own_which_a_ctrl_c_in_the_terminal_does_
     assert python("import os; print(os.getpgid(0) == os.getpid())").output == "True\n"
 
 
-def test_windows_gets_a_process_group_and_the_others_a_session() -> None:
-    assert own_group("win32") == {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0x200)}
-    assert own_group("darwin") == own_group("linux") == {"start_new_session": True}
-
-
-def test_ending_a_process_that_has_ended_does_nothing() -> None:
-    child = start([sys.executable, "-c", "pass"])
-    assert child.wait(30) == 0
-    end(child)
-    end(child, patience=1)
-    assert child.returncode == 0
-
-
-@posix
-@pytest.mark.parametrize("error", [ProcessLookupError, PermissionError])
-def test_a_group_that_is_gone_is_no_error(error: type[OSError], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux answers with the one error, macOS with the other."""
-
-    def killpg(group: int, number: int) -> None:
-        raise error
-
-    monkeypatch.setattr(os, "killpg", killpg)
-    assert python("print('done')") == Finished(0, "done\n")
-
-
-@posix
-def test_a_killed_process_that_does_not_go_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    child = start([sys.executable, "-c", "import time; time.sleep(60)"])
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "killpg", lambda group, number: None)
-        patch.setattr(processes, "UNTIL_KILLED", 0.1)
-        end(child)
-    assert child.poll() is None
-    end(child)
-    assert child.poll() == -signal.SIGKILL
-
-
 @posix
 @pytest.mark.parametrize(("patient", "code"), [("sys.exit(5)", 5), ("time.sleep(60)", -signal.SIGKILL)])
 def test_a_child_may_end_by_itself_when_it_is_asked_to(patient: str, code: int) -> None:
@@ -251,27 +195,3 @@ def test_a_child_may_end_by_itself_when_it_is_asked_to(patient: str, code: int) 
         assert child.stdout.readline() == b"ready\n"
         end(child, patience=1.0)
     assert child.returncode == code
-
-
-def test_on_windows_the_processes_that_the_child_started_are_killed_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
-
-    class Child:
-        pid, returncode = 4711, None
-
-        def poll(self) -> int | None:
-            return self.returncode
-
-        def kill(self) -> None:
-            self.returncode = 1
-
-        def wait(self, seconds: float) -> int | None:
-            return self.returncode
-
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
-    child = Child()
-    for _ in range(2):
-        end(child)  # type: ignore[arg-type]
-    assert asked == [["taskkill", "/F", "/T", "/PID", "4711"]]
-    assert child.returncode == 1

@@ -37,17 +37,6 @@ def test_what_is_no_regular_file_is_refused_with_its_kind(tmp_path: Path) -> Non
                 regular.opened(tmp_path / name)
 
 
-def test_a_name_that_becomes_a_fifo_while_it_is_opened_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "file").touch()
-    before = os.stat(tmp_path / "file")
-    monkeypatch.setattr(regular.os, "stat", lambda path: before)
-    with pytest.raises(regular.NoRegularFile, match="FIFO"):
-        regular.opened(tmp_path / "fifo")
-
-
 def test_a_file_that_tells_no_length_is_read_up_to_its_limit() -> None:
     if not Path("/proc/self/maps").exists():
         pytest.skip("this system has no /proc")

@@ -1,9 +1,7 @@
 """shared.machine.software: the system, its Python, installed packages and the commit."""
 
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from shared.machine import software
@@ -43,13 +41,3 @@ def test_a_revision_is_only_told_for_a_checkout_of_this_package(
     # Installed into an environment inside another project's repository: that project's commit is not ours.
     monkeypatch.setattr(software, "output_of", lambda command: str(tmp_path))
     assert software.git_revision() is None
-
-
-def test_a_numpy_that_does_not_name_its_blas_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(np, "show_config", lambda mode: {})
-    assert software.blas() == "unknown BLAS"
-
-
-def test_without_numpy_there_is_no_blas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    assert software.blas() == ""

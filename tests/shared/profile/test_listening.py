@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shared.architectures import Architecture
 from shared.bench.kinds.steps import Case
-from shared.contract import Stage, StageUnavailable, load_part, load_stage
+from shared.contract import Stage, load_part, load_stage
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
 from shared.profile import measure
 from shared.profile.c_step import CStep
 from shared.profile.measure import Effort, listener_of
-from shared.profile.python_step import Clocked, PythonStep
+from shared.profile.python_step import PythonStep
 from shared.profile.roofs import Roofs
 from tests.stages import REASONS
 
@@ -95,30 +94,6 @@ def test_after_a_noted_step_the_network_has_its_own_functions_again() -> None:
         assert not {"forward", "backward"} & set(vars(layer))
 
 
-def test_an_error_within_a_noted_step_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    listener = PythonStep(load_stage("2"), DENSE)
-    monkeypatch.setattr(listener, "_y", np.array([7, 7, 7]))
-    with pytest.raises(ValueError, match="label"):
-        listener.noted_step()
-    assert not {"forward", "backward"} & set(vars(listener._network.layers[0]))
-
-
-def test_a_span_with_others_inside_is_what_comes_after_them() -> None:
-    listener = PythonStep(load_stage("2"), LAYERED)
-    keys = [each.key for each in listener.operations]
-    inner, outer = keys.index(("3.1", "forward")), keys.index(("3", "forward"))
-    spans = listener._in_order([(("3.1", "forward"), 1_000, 4_000), (("3", "forward"), 500, 6_000)], 0)
-    assert spans[inner] == (1e-6, 3e-6)
-    assert spans[outer] == (4e-6, 2e-6)
-
-
-def test_clocked_calls_return_what_the_function_returns() -> None:
-    clocked = Clocked()
-    double = clocked.around(lambda x, *, times=2: times * x, iter([("1", "forward"), ("2", "forward")]))
-    assert (double(3), double(3, times=5)) == (6, 15)
-    assert [key for key, _, _ in clocked.spans] == [("1", "forward"), ("2", "forward")]
-
-
 def test_what_c_does_at_once_is_named_as_what_it_is() -> None:
     stage = available("stage3_c")
     found = [(each.layer, each.direction, each.name) for each in CStep(stage, LAYERED).operations]
@@ -171,13 +146,6 @@ def test_c_notes_nothing_where_nobody_listens() -> None:
     assert short.all()
 
 
-def test_a_step_that_notes_another_number_of_times_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    listener = CStep(available("stage3_c"), DENSE)
-    monkeypatch.setattr(listener, "notes", listener.notes + 1)
-    with pytest.raises(RuntimeError, match=r"C noted \d+ times in a step, expected"):
-        listener.noted_step()
-
-
 def test_a_profile_says_how_the_parts_stand_to_the_whole(floor: Stage) -> None:
     shares: list[float] = []
     found = measure.profile(floor, DENSE, 1, Roofs(), Effort(4, 5.0), shares.append)
@@ -190,15 +158,3 @@ def test_a_profile_says_how_the_parts_stand_to_the_whole(floor: Stage) -> None:
     assert all(each.share_of_peak is None and each.bound.share is None for each in found.operations)
     total, spans = found.timeline
     assert sum(seconds for _, seconds in spans) <= total
-
-
-def test_a_stage_without_a_compiler_has_no_roofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shared.profile import worker
-
-    def none(name: str) -> Stage:
-        raise StageUnavailable("no compiler")
-
-    said: list[dict[str, Any]] = []
-    monkeypatch.setattr(worker, "load_stage", none)
-    worker._carry_out(worker.order_of_roofs("stage3_c", 1), lambda **message: said.append(message))
-    assert Roofs.from_dict(said[-1]["roofs"]) == Roofs()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from shared.profile.multiplications import by_fourier, by_windows, by_winograd, crossover
@@ -33,8 +32,3 @@ def test_the_crossover_is_the_first_kernel_that_fourier_multiplies_less_for(
 def test_a_window_that_does_not_fit_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"the window \(5, 5\) is larger than the image \(4, 4\)"):
         by_windows((1, 1, 4, 4), (1, 1, 5, 5))
-
-
-def test_the_spectrum_of_real_numbers_has_about_half_as_many_frequencies() -> None:
-    """What by_fourier counts: rfft2 returns columns / 2 + 1 of the columns."""
-    assert np.fft.rfft2(np.ones((34, 34))).shape == (34, 18)

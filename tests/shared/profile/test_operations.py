@@ -33,28 +33,6 @@ def test_a_stack_of_dense_layers_goes_there_and_back() -> None:
     ]
 
 
-def test_a_residual_block_adds_after_its_own_layers_in_both_directions() -> None:
-    numbers = [layer for layer, _, _ in ways(NESTED) if layer]
-    assert numbers == [
-        "1",
-        "2.1.1",
-        "2.1.2",
-        "2.1",
-        "2.2",
-        "2",
-        "3",
-        "4",
-        "4",
-        "3",
-        "2.2",
-        "2.1.2",
-        "2.1.1",
-        "2.1",
-        "2",
-        "1",
-    ]
-
-
 @pytest.mark.parametrize("model", NAMED)
 def test_the_products_of_a_step_are_those_that_the_benchmark_counts(model: str) -> None:
     case = Case((784, 10), 3, "float32", model)

@@ -47,6 +47,21 @@ def run(
     )
 
 
+class Died(Exception):
+    """What `dying_after` raises."""
+
+
+def dying_after(steps: int) -> Hooks:
+    """Hooks of a run that dies after so many steps."""
+    left = iter(range(steps - 1))
+
+    def die(*arguments: object) -> None:
+        if next(left, None) is None:
+            raise Died
+
+    return Hooks(on_batch=die, progress_bar=False)
+
+
 def host(stage: contract.Stage, network: Any) -> list[np.ndarray]:
     return [np.array(stage.arrays.to_host(array)) for array in network.parameters]
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from shared import contract
 from shared.architectures import Architecture, mlp
-from shared.machine.atomic import write_atomically
 from shared.training.checkpoints import (
     CheckpointError,
     build_network,
@@ -80,18 +78,6 @@ def test_training_goes_on_from_a_checkpoint_as_if_nothing_had_happened(
         assert_same(host(stage, state["buffers"][name]), host(stage, arrays))
 
 
-def test_building_twice_from_one_checkpoint_gives_two_independent_networks(
-    stage: contract.Stage, tmp_path: Path
-) -> None:
-    network, made = trained(stage)
-    save_checkpoint(tmp_path / "c", stage, network, made)
-    checkpoint = load_checkpoint(tmp_path / "c")
-    first, optimizer = build_network(stage, checkpoint), restore_optimizer(stage, checkpoint)
-    step(stage, first, optimizer)
-    assert_same(host(stage, build_network(stage, checkpoint).parameters), host(stage, network.parameters))
-    assert restore_optimizer(stage, checkpoint).state()["steps"] == 3
-
-
 @pytest.mark.parametrize("reader_name", STAGE_PARAMS)
 def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader_name: str, tmp_path: Path) -> None:
     network, made = trained(stage)
@@ -115,25 +101,6 @@ def test_stage_1_is_stored_in_the_float64_it_computes_in_whatever_it_was_told(tm
     assert checkpoint.dtype == "float32"
     assert {array.dtype for array in checkpoint.parameters} == {np.dtype("float64")}
     assert_same(checkpoint.parameters, host(stage, network.parameters))
-
-
-@pytest.mark.parametrize("part", ["parameters.1", "optimizer.velocity.0"])
-def test_numbers_of_stage_1_beyond_float32_are_refused_when_restored(
-    stage: contract.Stage, part: str, tmp_path: Path
-) -> None:
-    first = contract.load_stage("stage1_pure_python")
-    network, made = trained(first, "float32", "SGD", 1)
-    state = made.state()
-    (network.parameters[1] if part == "parameters.1" else state["buffers"]["velocity"][0][0])[0] = -1e300
-    made.load_state(state)
-    save_checkpoint(tmp_path / "c", first, network, made)
-    checkpoint = load_checkpoint(tmp_path / "c")
-    restore: Any = build_network if part == "parameters.1" else restore_optimizer
-    if stage.number == 1:
-        restore(stage, checkpoint)
-        return
-    with pytest.raises(CheckpointError, match=rf"c: {part}: expected numbers that float32 holds, got -1e\+300"):
-        restore(stage, checkpoint)
 
 
 def test_checkpoint_tells_all_about_network_optimizer_and_progress(stage: contract.Stage, tmp_path: Path) -> None:
@@ -170,16 +137,10 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "absent.safetensors")
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(100), bytes(64), b"\xff" * 64])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04" + bytes(100), b"\xff" * 64])
 def test_files_of_another_kind_are_rejected(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(content)
     with pytest.raises(CheckpointError, match="is no safetensors file, or is truncated or damaged"):
-        load_checkpoint(tmp_path / "c")
-
-
-def test_safetensors_of_somebody_else_are_rejected(tmp_path: Path) -> None:
-    (tmp_path / "c").write_bytes(safetensors.numpy.save({"w": np.ones(3)}))
-    with pytest.raises(CheckpointError, match="not a groundup checkpoint"):
         load_checkpoint(tmp_path / "c")
 
 
@@ -191,12 +152,11 @@ def test_every_truncation_is_found(saved: Path) -> None:
             load_checkpoint(saved)
 
 
-@pytest.mark.parametrize("bit", [0, 3, 6])
-def test_a_flipped_bit_is_found_wherever_it_is(saved: Path, bit: int) -> None:
+def test_a_flipped_bit_is_found_wherever_it_is(saved: Path) -> None:
     content = saved.read_bytes()
     for position in range(len(content)):
         damaged = bytearray(content)
-        damaged[position] ^= 1 << bit
+        damaged[position] ^= 1 << position % 7
         saved.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
             load_checkpoint(saved)
@@ -217,27 +177,3 @@ def test_progress_that_json_cannot_hold_leaves_the_old_checkpoint(saved: Path) -
     with pytest.raises(ValueError, match="JSON"):
         save_checkpoint(saved, stage, stage.network.Network([1, 2]), None, {"loss": float("nan")})
     assert saved.read_bytes() == before
-
-
-def test_unwritable_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    stage = contract.load_stage("stage1_pure_python")
-    with pytest.raises(OSError, match=r"cannot write .*file.c\.safetensors: "):
-        save_checkpoint(tmp_path / "file" / "c.safetensors", stage, stage.network.Network([1, 2]))
-
-
-@pytest.mark.parametrize("broken", ["replace", "fsync"])
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "c"
-    write_atomically(path, b"old")
-
-    def full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(f"shared.machine.atomic.os.{broken}", full)
-    with pytest.raises(OSError, match=r"cannot write .*c: No space left on device"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]

@@ -1,6 +1,5 @@
 """Training a network of any architecture: equal on every stage, saved whole, and resumed to the same bits."""
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +18,10 @@ from shared.training.loop import TrainingResult, train
 from shared.training.metrics import evaluate
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
-from tests.shared.training.small_runs import assert_same_run, host, timeless
+from tests.shared.stage_params import STAGE_4_WIDE
+from tests.shared.training.small_runs import Died, assert_same_run, dying_after, host, timeless
 from tests.stages import USABLE_STAGES
+from tests.wide import WIDE
 
 SHAPE = (1, 6, 6)
 ARCHITECTURE = Architecture(
@@ -68,6 +69,12 @@ def run(
     return train(stage, *made, DATA, settings, test_data=TEST, saving=saved, hooks=hooks)
 
 
+@pytest.fixture(params=STAGE_4_WIDE)
+def stage(request: pytest.FixtureRequest) -> contract.Stage:
+    """test_runs.py resumes stage 4 with dense layers."""
+    return contract.load_stage(request.param)
+
+
 def statistics(stage: contract.Stage, network: Any) -> list[np.ndarray]:
     return [np.array(stage.arrays.to_host(array)) for array in network.running_statistics]
 
@@ -77,18 +84,8 @@ def test_a_run_that_died_resumes_to_the_same_bits(stage: contract.Stage, stop_af
     whole = make(stage)
     run(stage, whole, tmp_path / "whole")
 
-    class Died(Exception):
-        pass
-
-    taken = []
-
-    def die(*arguments: object) -> None:
-        taken.append(arguments)
-        if len(taken) == stop_after:
-            raise Died
-
     with pytest.raises(Died):
-        run(stage, make(stage), tmp_path / "r", hooks=Hooks(on_batch=die, progress_bar=False), checkpoint_every=2)
+        run(stage, make(stage), tmp_path / "r", hooks=dying_after(stop_after), checkpoint_every=2)
     other = make(stage, seed=99)  # all of its numbers must come from the checkpoint
     for mean in other[0].running_statistics:
         mean[:] = stage.arrays.asarray([7.0] * len(mean), "float64")
@@ -106,14 +103,15 @@ def test_a_run_that_died_resumes_to_the_same_bits(stage: contract.Stage, stop_af
 def test_all_stages_train_on_the_same_images_and_masks_to_the_same_network() -> None:
     """Augmentation, dropout by each layer's rate, and running statistics: any difference would grow over the steps."""
     trained = {}
-    for name in USABLE_STAGES:
+    names = [name for name in USABLE_STAGES if WIDE or name != "stage4_numba_cuda"]
+    for name in names:
         stage = contract.load_stage(name)
         network, _ = make(stage)
         # Batch normalisation takes the mean away, so the bias before it has a gradient of rounding alone. Adam would
         # divide that by its own size.
         result = run(stage, (network, stage.optimizers.SGD(0.1, momentum=0.9)))
         trained[name] = host(stage, network), statistics(stage, network), result.epochs
-    expected = trained.pop(USABLE_STAGES[0])
+    expected = trained.pop(names[0])
     for parameters, running, records in trained.values():
         for got, wanted in zip([*parameters, *running], [*expected[0], *expected[1]], strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-10)
@@ -132,7 +130,7 @@ def test_dropout_and_augmentation_change_the_training() -> None:
     assert len(losses) == 3
 
 
-@pytest.mark.parametrize("reader", USABLE_STAGES)
+@pytest.mark.parametrize("reader", STAGE_4_WIDE)
 def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader: str, tmp_path: Path) -> None:
     network, optimizer = make(stage)
     run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1))
@@ -144,22 +142,6 @@ def test_every_stage_reads_what_every_stage_wrote(stage: contract.Stage, reader:
     for got, expected in zip(statistics(other, again), statistics(stage, network), strict=True):
         np.testing.assert_array_equal(got, expected)
     assert evaluate(other, again, TEST)[0] == pytest.approx(evaluate(stage, network, TEST)[0], rel=1e-12)
-
-
-def header(path: Path) -> dict[str, Any]:
-    content = path.read_bytes()
-    document = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    about: dict[str, Any] = json.loads(document["__metadata__"]["groundup"])
-    return about
-
-
-@pytest.mark.parametrize("architecture", [ARCHITECTURE, mlp([36, 4, 3], "tanh", 0.25)], ids=["layers", "dense"])
-def test_the_architecture_is_written(architecture: Architecture, tmp_path: Path) -> None:
-    stage = contract.load_stage("numpy")
-    save_checkpoint(tmp_path / "c", stage, make(stage, 1, architecture)[0])
-    about = header(tmp_path / "c")
-    assert about["format"] == 3
-    assert Architecture.from_json(about["architecture"]) == architecture
 
 
 @pytest.mark.parametrize(
@@ -179,14 +161,6 @@ def test_resuming_another_architecture_names_the_layer(change: Any, message: str
     other = Architecture(SHAPE, change(ARCHITECTURE.layers))
     with pytest.raises(CheckpointError, match=re.escape(message)):
         run(stage, make(stage, 1, other), tmp_path / "r", replace(SETTINGS, epochs=1), resume=True)
-
-
-def test_resuming_with_another_augmentation_is_refused(tmp_path: Path) -> None:
-    stage = contract.load_stage("numpy")
-    run(stage, make(stage), tmp_path / "r", replace(SETTINGS, epochs=1))
-    other = replace(SETTINGS, epochs=1, augmentation=None)
-    with pytest.raises(CheckpointError, match=r"its augmentation is .*'rotation': 20.*this run's is None"):
-        run(stage, make(stage), tmp_path / "r", other, resume=True)
 
 
 def test_a_running_statistic_that_is_not_finite_is_not_saved(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 from tests import interrupts
 from tests.shared.training.small_runs import assert_same_run
-from tests.wide import WIDE, wide, widely
+from tests.wide import WIDE, wide
 
 ROOT = Path(__file__).resolve().parents[3]
 EVERY = 5 if WIDE else 20
@@ -34,11 +34,12 @@ LAYERED = shlex.split(
 )
 CASES = [
     pytest.param(("stage2_numpy", OPTIONS, "3 epochs done"), id="dense"),
-    pytest.param(("stage2_numpy", LAYERED, "2 epochs done"), id="layered", marks=wide),
+    pytest.param(("stage2_numpy", LAYERED, "2 epochs done"), id="layered"),
 ]
 KILLS = 6 if WIDE else 2
 
 pytestmark = [
+    wide,  # test_runs.py has them in one process
     pytest.mark.slow,
     pytest.mark.skipif(os.name == "nt", reason="Windows has neither SIGKILL nor a SIGINT for another process"),
 ]
@@ -97,7 +98,6 @@ def whole(case: tuple[str, list[str], str], tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-@wide
 def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(
     case: tuple[str, list[str], str], tmp_path: Path, whole: Path
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(
     assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl", "steps.jsonl", "run.json"}
 
 
-@pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_saves_the_running_step_and_says_how_to_resume(
     case: tuple[str, list[str], str], tmp_path: Path, whole: Path, number: signal.Signals
 ) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import types
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,14 +14,10 @@ from typing import Any
 import pytest
 
 from groundup.cli import main
-from groundup.studio.runs.folders import Folders
-from groundup.studio.runs.overview import overview
 from shared import contract
 from shared.training import run_lock
-from shared.training.checkpoints import CheckpointError, load_checkpoint
-from shared.training.metrics import read_metrics
+from shared.training.checkpoints import CheckpointError
 from shared.training.run_lock import LOCK, RunInUse, RunLock
-from shared.training.settings import Hooks
 from tests.shared.training.small_runs import FULL, QUIET, make, run
 
 ON_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="flock and fork are there on Unix only")
@@ -36,11 +31,6 @@ with RunLock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
-
-
-@pytest.fixture
-def numpy_stage() -> contract.Stage:
-    return contract.load_stage("numpy")
 
 
 def holder(folder: Path, meanwhile: str = "pass") -> "subprocess.Popen[str]":
@@ -158,57 +148,6 @@ def test_a_child_does_not_hold_the_lock_beyond_the_end_of_its_parent(tmp_path: P
         end(first)
 
 
-@ON_UNIX
-def test_a_child_that_leaves_the_block_takes_nothing_away(tmp_path: Path) -> None:
-    with RunLock(tmp_path) as lock:
-        child = os.fork()
-        if child == 0:
-            lock.__exit__()
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert (tmp_path / LOCK).is_file()
-        with pytest.raises(RunInUse):
-            RunLock(tmp_path).__enter__()
-
-
-def test_programs_that_read_a_run_are_not_hindered(numpy_stage: contract.Stage, tmp_path: Path) -> None:
-    run(numpy_stage, make(numpy_stage), folder=tmp_path / "run")
-    first = holder(tmp_path / "run")
-    try:
-        assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) == FULL.epochs
-        assert load_checkpoint(tmp_path / "run" / "last.safetensors").activation == "tanh"
-        (found,) = Folders(tmp_path, [tmp_path]).all()
-        assert overview(found)["epochs"]
-        with pytest.raises(RunInUse, match=f"process {first.pid} on"):
-            RunLock(tmp_path / "run").__enter__()
-    finally:
-        end(first)
-
-
-@ON_UNIX  # Windows moves no folder in which a file is open
-def test_a_training_whose_folder_was_removed_does_not_claim_that_of_the_next(
-    numpy_stage: contract.Stage, tmp_path: Path
-) -> None:
-    folder = tmp_path / "run"
-    next_one = RunLock(folder)
-
-    def moved_away(record: Any) -> None:
-        if record.epoch == 1:
-            folder.rename(tmp_path / "gone")
-        if record.epoch == 2:  # the training has made the folder again, and locked it
-            with pytest.raises(RunInUse):
-                next_one.__enter__()
-            (folder / LOCK).unlink()
-            next_one.__enter__()
-
-    try:
-        with pytest.raises(RunInUse, match="is in use"):
-            run(numpy_stage, make(numpy_stage), folder=folder, hooks=Hooks(on_epoch=moved_away, progress_bar=False))
-        assert (folder / LOCK).is_file()
-    finally:
-        next_one.__exit__()
-
-
 def test_without_locks_there_is_one_warning_and_the_training_goes_on(
     numpy_stage: contract.Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,64 +171,7 @@ def test_a_file_that_was_left_behind_harms_nothing(tmp_path: Path, text: bytes) 
     assert not (tmp_path / LOCK).exists()
 
 
-@ON_UNIX
-def test_a_file_of_another_user_is_locked_and_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / LOCK).write_text("theirs")
-    opened = os.open
-
-    def refused(path: Any, flags: int, *mode: int) -> int:
-        if flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, "Permission denied")
-        return opened(path, flags, *mode)
-
-    monkeypatch.setattr(os, "open", refused)
-    with RunLock(tmp_path):
-        with pytest.raises(RunInUse, match="another process"):
-            RunLock(tmp_path).__enter__()
-        assert (tmp_path / LOCK).read_text() == "theirs"
-
-
-def test_the_text_of_a_stranger_is_shown_as_text_or_not_at_all(tmp_path: Path) -> None:
-    for text, shown in (
-        (b'{"pid": 7, "host": "\\u001b[2Jx", "mark": "elsewhere", "since": 0}', r"process 7 on \\u001b\[2Jx"),
-        (b'{"pid": 7, "host": "x", "mark": "", "since": 1e300}', "another process"),
-        (b"not JSON", "another process"),
-    ):
-        (tmp_path / LOCK).write_bytes(text)
-        with pytest.raises(AssertionError, match=shown):
-            raise AssertionError(run_lock.in_use(tmp_path / LOCK))
-
-
-@ON_UNIX
-def test_only_a_regular_file_of_one_name_is_locked(tmp_path: Path) -> None:
-    other, path = tmp_path / "other", tmp_path / "run" / LOCK
-    other.write_text("mine")
-    path.parent.mkdir()
-    for make_it in (lambda: path.symlink_to(other), lambda: path.hardlink_to(other), lambda: os.mkfifo(path)):
-        make_it()
-        with pytest.raises(OSError, match="cannot write"):
-            RunLock(path.parent).__enter__()
-        path.unlink()
-        assert other.read_text() == "mine"
-
-
 def test_a_run_that_is_not_there_is_not_made_by_resume(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError):
         run(numpy_stage, make(numpy_stage), folder=tmp_path / "none", resume=True)
     assert not (tmp_path / "none").exists()
-
-
-def test_on_windows_a_byte_behind_the_text_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    locked: list[tuple[int, int]] = []
-
-    def locking(file: int, mode: int, count: int) -> None:
-        if locked:
-            raise OSError(36, "Resource deadlock avoided")
-        locked.append((os.lseek(file, 0, os.SEEK_CUR), count))
-
-    monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(locking=locking, LK_NBLCK=2))
-    monkeypatch.setattr(run_lock, "ON_WINDOWS", True)
-    with RunLock(tmp_path), pytest.raises(RunInUse, match=f"process {os.getpid()} on"):
-        RunLock(tmp_path).__enter__()
-    assert locked == [(run_lock.LOCKED_BYTE, 1)]
-    assert not (tmp_path / LOCK).exists()

@@ -2,8 +2,6 @@
 
 import copy
 import json
-import os
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from shared import contract
-from shared.architectures import Architecture, mlp
+from shared.architectures import Architecture
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.training import checkpoint_file
 from shared.training.checkpoint_file import Stored
@@ -52,7 +50,7 @@ TENSORS = {
     f"{kind}.{i}": np.full(shape, 0.5, np.float32)
     for kind in ("parameters", "optimizer.velocity")
     for i, shape in enumerate(SMALL.parameter_shapes())
-} | {f"running.{i}": np.ones(shape, np.float32) for i, shape in enumerate(SMALL.running_shapes())}
+} | {f"running.{i}": np.full(shape, i - 1.0, np.float32) for i, shape in enumerate(SMALL.running_shapes())}
 
 
 def forged(path: Path, about: Any, tensors: dict[str, np.ndarray] | None = None) -> Path:
@@ -72,22 +70,6 @@ def test_the_unchanged_file_opens(tmp_path: Path) -> None:
     assert restore_optimizer(contract.load_stage("numpy"), checkpoint).state()["steps"] == 2
 
 
-def test_a_file_of_format_2_opens_as_well(tmp_path: Path) -> None:
-    about = ABOUT | {"format": 2, "layer_sizes": [16, 3], "activation": "relu"}
-    assert load_checkpoint(forged(tmp_path / "c", about)).architecture == SMALL
-
-
-@pytest.mark.parametrize("progress", [{}, {"settings": {"dropout": 0.25}}])
-def test_a_file_of_format_1_opens_with_the_dropout_of_its_run(progress: dict[str, Any], tmp_path: Path) -> None:
-    stack = mlp([4, 3, 2], "tanh", 0.25 if progress else 0.0)
-    about = {key: value for key, value in ABOUT.items() if key != "architecture"} | {"optimizer": None}
-    about |= {"format": 1, "layer_sizes": [4, 3, 2], "activation": "tanh", "progress": progress}
-    tensors = {f"parameters.{i}": np.ones(shape, "f4") for i, shape in enumerate(stack.parameter_shapes())}
-    checkpoint = load_checkpoint(forged(tmp_path / "c", about, tensors))
-    assert checkpoint.architecture == stack
-    assert checkpoint.activation == "tanh"
-
-
 def at(*path: Any, value: Any) -> Callable[[Any], None]:
     def change(about: Any) -> None:
         for key in path[:-1]:
@@ -101,17 +83,10 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
     ("change", "message"),
     [
         (at("format", value=4), "has checkpoint format 4, this version of groundup reads formats 1 to 3; open it with"),
-        (at("format", value=3.0), "has checkpoint format 3.0, this version"),
         (at("dtype", value="float64"), r"its dtype is float64, but the tensor \S+ is float32"),
-        (at("format", value=True), "has checkpoint format True"),
         (at("stage", value="stage9"), "stage: expected one of stage1_pure_python"),
-        (at("loss", value=["hinge"]), "loss: expected one of mean_squared_error"),
-        (at("dtype", value="float16"), "dtype: expected one of float32, float64, got 'float16'"),
-        (at("progress", value=7), "progress: expected an object, got 7"),
         (at("architecture", value=None), "architecture: expected an object with input_shape and layers, got None"),
         (at("architecture", "layers", 0, "kind", value="Exec"), "layer 1: expected a kind of Conv"),
-        (at("architecture", "layers", 0, "size", value=9), r"layer 1, Conv.*smaller than the 9 x 9 window"),
-        (at("architecture", "layers", 0, "size", value="3"), "layer 1, Conv: size: expected a whole number"),
         (
             at("architecture", "layers", 7, "out_features", value=10**30),
             "architecture: expected numbers below 2,147,483,648",
@@ -121,17 +96,7 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
             r"a layer's output has 80,001,\d{3},\d{3} numbers, more",
         ),
         (at("architecture", "layers", 0, "out_channels", value=3), "turn 3 x 4 x 4 into 2 x 4 x 4"),
-        (at("architecture", "input_shape", value=[16]), "input is 16 features; expected an image"),
         (at("optimizer", value=[]), "optimizer: expected name, hyperparameters, steps and buffers"),
-        (at("optimizer", value={"name": "SGD"}), "optimizer: expected name, hyperparameters, steps and buffers"),
-        (at("optimizer", "name", value=7), "optimizer: expected a name and its hyperparameters, got"),
-        (at("optimizer", "hyperparameters", value=[]), "optimizer: expected a name and its hyperparameters, got"),
-        (at("optimizer", "hyperparameters", value=dict.fromkeys("abcdefghi", 0)), "expected a few numbers"),
-        (at("optimizer", "steps", value=True), "optimizer: steps: expected a whole number of at least 0, got True"),
-        (at("optimizer", "steps", value=2**53), "optimizer: steps: expected a whole number of at least 0, got 9007"),
-        (at("optimizer", "buffers", value="velocity"), "optimizer: buffers: expected a list of names, got 'velocity'"),
-        (at("optimizer", "buffers", value=["velocity", 7]), "optimizer: buffers: expected a list of names, got"),
-        (at("optimizer", "buffers", value=["velocity"] * 2), "optimizer: buffers: expected up to 8 different names"),
         (at("optimizer", "steps", value=-1), "optimizer: steps: expected a whole number of at least 0, got -1"),
         (at("optimizer", "buffers", value=["speed"]), "tensor optimizer.speed.0 is missing: the network has 8 of its"),
         (at("optimizer", "buffers", value=[]), r"tensor 'optimizer.velocity.0' belongs to no part"),
@@ -152,19 +117,9 @@ def test_a_header_that_is_no_object_is_refused(text: str, message: str, tmp_path
         load_checkpoint(forged(tmp_path / "c", text))
 
 
-def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
-    layer: dict[str, Any] = {"kind": "BatchNorm"}
-    for _ in range(200):
-        layer = {"kind": "Residual", "layers": [layer]}
-    about = ABOUT | {"architecture": {"input_shape": [1, 4, 4], "layers": [layer]}}
-    with pytest.raises(CheckpointError, match="nested more than 8 deep"):
-        load_checkpoint(forged(tmp_path / "c", about))
-
-
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("parameters.0", None, "the tensor parameters.0 is missing: the network has 8 of its kind"),
         ("running.1", None, "the tensor running.1 is missing: the network has 2 of its kind"),
         ("running.2", np.ones(2, np.float32), "the tensor 'running.2' belongs to no part of the network"),
         (
@@ -172,15 +127,12 @@ def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
             np.ones((2, 3, 3), np.float32),
             r"parameters.0 is \(2, 3, 3\), but the network says \(2, 1, 3",
         ),
-        ("running.0", np.ones(3, np.float32), r"the tensor running.0 is \(3,\), but the network says \(2,\)"),
         (
             "running.1",
             np.array([0.5, -0.5], np.float32),
             "the tensor running.1 is a variance, and has a number below 0",
         ),
         ("parameters.3", np.array([0, np.nan], "f4"), "the tensor parameters.3 holds numbers that are not finite"),
-        ("running.0", np.array([0, -np.inf], "f4"), "the tensor running.0 holds numbers that are not finite"),
-        ("parameters.1", np.ones(2, np.int64), "the tensor parameters.1 is int64, expected one of float32, float64"),
     ],
 )
 def test_tensors_that_are_not_the_network_s_are_refused(
@@ -193,17 +145,6 @@ def test_tensors_that_are_not_the_network_s_are_refused(
         load_checkpoint(forged(tmp_path / "c", ABOUT, tensors))
 
 
-def test_a_variance_of_0_and_means_below_it_open(tmp_path: Path) -> None:
-    two = Architecture((3,), (BatchNorm(), BatchNorm(), Dense(1)))
-    about = ABOUT | {"architecture": two.to_json(), "optimizer": None}
-    tensors = {f"parameters.{i}": np.ones(shape, "f4") for i, shape in enumerate(two.parameter_shapes())}
-    tensors |= {f"running.{i}": np.full(3, -1.0 if i % 2 == 0 else 0.0, "f4") for i in range(4)}
-    assert load_checkpoint(forged(tmp_path / "c", about, tensors)).running_statistics[2].tolist() == [-1.0] * 3
-    tensors["running.3"][1] = -1.0
-    with pytest.raises(CheckpointError, match=r"the tensor running\.3 is a variance"):
-        load_checkpoint(forged(tmp_path / "c", about, tensors))
-
-
 def test_an_optimizer_with_strange_settings_is_refused(tmp_path: Path) -> None:
     about = copy.deepcopy(ABOUT)
     settings = about["optimizer"]["hyperparameters"]
@@ -214,67 +155,14 @@ def test_an_optimizer_with_strange_settings_is_refused(tmp_path: Path) -> None:
             restore_optimizer(contract.load_stage("numpy"), checkpoint)
 
 
-@pytest.mark.parametrize("kind", ["second_moment", "square_average"])
-def test_a_mean_of_squares_below_0_is_refused(kind: str, tmp_path: Path) -> None:
-    about = ABOUT | {"optimizer": ABOUT["optimizer"] | {"buffers": [kind]}}
-    tensors = {name.replace("velocity", kind): -array for name, array in TENSORS.items() if "running" not in name}
-    tensors |= {name: array for name, array in TENSORS.items() if "running" in name}
-    with pytest.raises(CheckpointError, match=rf"the tensor optimizer\.{kind}\.0 is a mean of squares, and has"):
+def test_a_mean_of_squares_below_0_is_refused(tmp_path: Path) -> None:
+    about = ABOUT | {"optimizer": ABOUT["optimizer"] | {"buffers": ["second_moment"]}}
+    tensors = {
+        name.replace("velocity", "second_moment"): -array if "velocity" in name else array
+        for name, array in TENSORS.items()
+    }
+    with pytest.raises(CheckpointError, match=r"the tensor optimizer\.second_moment\.0 is a mean of squares, and has"):
         load_checkpoint(forged(tmp_path / "c", about, tensors))
-
-
-@pytest.mark.parametrize("saved", [{}, {"records": [7]}, {"records": [], "epoch": "one"}, {"records": [], "speed": 1}])
-def test_a_position_that_is_none_is_an_error_of_the_kinds_that_a_run_expects(saved: dict[str, Any]) -> None:
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        Position.from_json(saved)
-
-
-JUNK: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
-    10**40,
-    0.5,
-    float("inf"),
-    "",
-    "relu",
-    [],
-    [1, 2],
-    [[[]]],
-    {},
-    {"kind": "Conv"},
-)
-
-
-def places(value: Any) -> list[tuple[Any, Any]]:
-    """(container, key) of everything within the value."""
-    found: list[tuple[Any, Any]] = []
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        found += [(value, key), *places(inner)]
-    return found
-
-
-def test_junk_anywhere_in_the_header_opens_or_is_refused(tmp_path: Path) -> None:
-    rng = random.Random(19)
-    refused = 0
-    for _ in range(150):
-        about = copy.deepcopy(ABOUT)
-        for _ in range(rng.randint(1, 2)):
-            container, key = rng.choice(places(about))
-            if isinstance(container, dict) and rng.random() < 0.2:
-                container.pop(key, None)
-            elif isinstance(container, dict) or key < len(container):
-                container[key] = rng.choice(JUNK)
-        try:
-            load_checkpoint(forged(tmp_path / "c", about))
-        except CheckpointError:
-            refused += 1
-    assert refused > 100
-
-
-def stack_of(sizes: list[int]) -> dict[str, Any]:
-    return {"format": 1, "layer_sizes": sizes, "activation": "relu"}
 
 
 def layers(number: int, layer: dict[str, Any]) -> dict[str, Any]:
@@ -285,30 +173,13 @@ def layers(number: int, layer: dict[str, Any]) -> dict[str, Any]:
     ("change", "message"),
     [
         (layers(200_000, {"kind": "BatchNorm"}), "expected at most 10,000 layers, got 200,000"),
-        (stack_of([1] * 200_000), r"layer_sizes: expected a list of up to 10,000 sizes, got \[1, 1"),
-        (stack_of([784, 10_000_000, 10]), r"parameters.0 is .*, but the network says \(784, 1000"),
-        (stack_of([784, 100_000_000, 10]), "a layer's output has 100,000,000 numbers, more than 16,777,216"),
-        (stack_of([16]), r"layer_sizes: expected at least an input and an output size, got \[16\]"),
-        (stack_of([16, -3]), "layer_sizes: every size must be a whole number of at least 1, got -3"),
-        (stack_of([16, 3]) | {"activation": None}, "activation: expected one of identity"),
-        (stack_of([16, 4, 3]) | {"progress": {"settings": {"dropout": "x"}}}, "Dropout: expected a rate of at least 0"),
         (layers(3, {"kind": "Conv", "out_channels": 10**9, "size": 1}), "more than 16,777,216"),
-        (
-            {"architecture": {"input_shape": [1, 28, 28], "layers": [{"kind": "BatchNorm"}]}},
-            r"its output is \(1, 28, 28\), an image",
-        ),
         (
             {"optimizer": {**ABOUT["optimizer"], "buffers": ["m"] * 200_000}},
             "buffers: expected up to 8 different names",
         ),
         ({"optimizer": {**ABOUT["optimizer"], "steps": 10**400}}, "a number of 401 digits"),
-        (
-            {"optimizer": {**ABOUT["optimizer"], "hyperparameters": {"a": []}}},
-            "hyperparameters: expected a few numbers",
-        ),
         ({"progress": {"notes": 3}}, "progress: notes: expected an object, got 3"),
-        ({"progress": {"notes": {"dataset": ["mnist"]}}}, "notes: dataset: expected a text or null"),
-        ({"progress": {"record": {"epoch": "x"}}}, "record: epoch: expected a whole number, got 'x'"),
         ({"progress": {"loss": float("nan")}}, "NaN is not a number in JSON"),
         ({"progress": {"loss": [[]] * 600_000}}, "values are more than the 1,000,000 that are read"),
     ],
@@ -319,14 +190,6 @@ def test_what_asks_for_much_is_refused_at_once(change: dict[str, Any], message: 
     with pytest.raises(CheckpointError, match=message):
         load_checkpoint(path)
     assert time.process_time() - began < 2.0
-
-
-@pytest.mark.parametrize("length", [0, 1, 2**31, 2**60, 2**63, 2**64 - 1])
-def test_a_header_of_impossible_length_is_refused(length: int, tmp_path: Path) -> None:
-    content = forged(tmp_path / "c", ABOUT).read_bytes()
-    (tmp_path / "c").write_bytes(length.to_bytes(8, "little") + content[8:])
-    with pytest.raises(CheckpointError, match="is no safetensors file, or is truncated or damaged"):
-        load_checkpoint(tmp_path / "c")
 
 
 def bare(path: Path, header: Any) -> Path:
@@ -341,21 +204,9 @@ def bare(path: Path, header: Any) -> Path:
     [
         ({"dtype": "F32", "shape": [2**52], "data_offsets": [0, 8]}, "expected 18014398509481984 bytes, got 8"),
         ({"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}, "expected a tensor from byte 0 after the header on"),
-        ({"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "expected a tensor from byte 4 after the header on"),
-        ({"dtype": "F32", "shape": [2, -1], "data_offsets": [0, 8]}, "shape: expected up to 8 sizes"),
         ({"dtype": "F32", "shape": [1] * 99, "data_offsets": [0, 4]}, "shape: expected up to 8 sizes"),
         ({"dtype": "object", "shape": [1], "data_offsets": [0, 8]}, "dtype: expected one of F32"),
         ({"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}, "data_offsets: expected a begin and an end"),
-        ({"dtype": "F32", "shape": [2], "data_offsets": [0]}, "data_offsets: expected a begin and an end"),
-        ({"dtype": "F32", "shape": [2], "data_offsets": [0, 8, 8]}, "data_offsets: expected a begin and an end"),
-        ({"dtype": "F32", "shape": [2], "data_offsets": [0, 8.0]}, "data_offsets: expected a begin and an end"),
-        ({"dtype": "F32", "shape": [2, True], "data_offsets": [0, 8]}, "shape: expected up to 8 sizes"),
-        ({"dtype": ["F32"], "shape": [2], "data_offsets": [0, 8]}, "dtype: expected one of F32"),
-        (
-            {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]},
-            "but not a groundup checkpoint|is bfloat16, expected",
-        ),
-        ({"dtype": "F32", "shape": 2}, "expected dtype, shape and data_offsets"),
         (7, "expected dtype, shape and data_offsets, got 7"),
     ],
 )
@@ -370,9 +221,7 @@ def test_a_tensor_that_does_not_fit_the_file_is_refused(form: Any, message: str,
     [
         ([], r"its header is \[\], not an object"),
         ({"__metadata__": 7}, "__metadata__: expected texts, got 7"),
-        ({"__metadata__": {"groundup": 7, "sha256": ""}}, "__metadata__: expected texts, got"),
         ({"__metadata__": {"groundup": ""}}, "a safetensors file, but not a groundup checkpoint"),
-        ({"__metadata__": {"sha256": ""}}, "a safetensors file, but not a groundup checkpoint"),
     ],
 )
 def test_a_file_without_the_texts_of_a_checkpoint_is_refused(header: Any, message: str, tmp_path: Path) -> None:
@@ -380,13 +229,6 @@ def test_a_file_without_the_texts_of_a_checkpoint_is_refused(header: Any, messag
         header |= {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
     with pytest.raises(CheckpointError, match=message):
         load_checkpoint(bare(tmp_path / "c", header))
-
-
-def test_a_header_may_name_the_tensors_in_any_order(tmp_path: Path) -> None:
-    places = {"v": (4, 8), "w": (0, 4)}
-    header = {name: {"dtype": "F32", "shape": [1], "data_offsets": list(each)} for name, each in places.items()}
-    with bare(tmp_path / "c", header).open("rb") as file:
-        assert [(form.begin, form.end) for form in Stored.opened(file).forms.values()] == [(4, 8), (0, 4)]
 
 
 @pytest.mark.parametrize("chunk", [5, checkpoint_file.CHUNK])
@@ -405,13 +247,6 @@ def test_a_file_is_read_as_the_safetensors_package_reads_it(
         assert ours[name].dtype == array.dtype
         np.testing.assert_array_equal(ours[name], array)
         assert ours[name].flags.writeable
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
-def test_a_fifo_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "c")
-    with pytest.raises(CheckpointError, match=r"c is a FIFO .*, expected a regular file"):
-        load_checkpoint(tmp_path / "c")
 
 
 RECORD = {
@@ -447,17 +282,10 @@ def test_a_position_of_a_run_is_read_again() -> None:
     ("change", "message"),
     [
         ({"epoch": 2}, "epoch is 2, but there are records of 1"),
-        ({"epoch": 10**400}, "epoch is 1000.*, expected a whole number"),
-        ({"best_epoch": 2}, "best_epoch is 2, expected 1 to 1"),
         ({"best_epoch": None}, "are known both, or none"),
-        ({"best_epoch": None, "best_value": None}, "best_epoch is None, but 1 epochs are finished"),
         ({"best_value": "x"}, "best_value is 'x', expected a finite number"),
-        ({"loss_sum": 10**400}, "loss_sum is .*, expected a finite number"),
-        ({"records": 7}, "records is 7, expected a list"),
         ({"records": [{**RECORD, "epoch": 3}]}, "not those of the epochs 1, 2, 3"),
-        ({"records": [{**RECORD, "seconds": None}]}, "seconds is None, expected a finite number"),
         ({"records": [{**RECORD, "test_accuracy": 80}]}, "test_accuracy is 80, expected 0 to 1"),
-        ({"records": [{"epoch": 1}]}, "a record of an epoch has other fields"),
         ({"speed": 1}, "expected an object with records"),
     ],
 )

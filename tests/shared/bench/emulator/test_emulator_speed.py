@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cuda_emulator import cuda
@@ -36,27 +35,6 @@ def test_everything_is_measured_and_in_order(rows: list[Row]) -> None:
         assert (row.measurement is None) == bool(row.skipped), row.name
         if row.measurement is not None:
             assert row.measurement.median > 0, row.name
-
-
-@wide
-def test_the_ratio_to_the_simulator_is_that_of_the_two_medians(rows: list[Row]) -> None:
-    simulator, emulator = (row for row in rows if row.kind == "simulator")
-    if simulator.measurement is None:
-        pytest.skip(f"Numba's simulator: {simulator.skipped}")
-    assert emulator.measurement is not None
-    assert emulator.reference == simulator.name
-    assert emulator.ratio == simulator.measurement.median / emulator.measurement.median
-    assert simulator.multiply_adds == emulator.multiply_adds == TINY.simulated**3
-
-
-@wide
-def test_the_document_is_json_that_says_it_is_no_gpu(rows: list[Row]) -> None:
-    document = json.loads(json.dumps(emulator_speed.document(rows, TINY, {"cpu": "a CPU"})))
-    assert document["label"] == LABEL
-    assert "nothing about a GPU" in LABEL
-    assert document["environment"]["cpu"] == "a CPU"
-    assert "numba" in document["environment"]
-    assert [row["name"] for row in document["rows"]] == [row.name for row in rows]
 
 
 def timed(seconds: float) -> Measurement:
@@ -95,12 +73,6 @@ def test_a_product_that_is_wrong_is_refused() -> None:
     product()
     with pytest.raises(RuntimeError, match="did not compute a @ b"):
         product.check()
-
-
-def test_the_matrices_have_products_that_float32_holds_exactly() -> None:
-    a = emulator_speed.square(64)
-    assert a.dtype == np.float32
-    assert np.array_equal(a @ a, a.astype(np.float64) @ a.astype(np.float64))
 
 
 def test_a_process_that_fails_is_told_with_its_last_line() -> None:

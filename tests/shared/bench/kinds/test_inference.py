@@ -12,9 +12,7 @@ import pytest
 from shared import contract
 from shared.bench.kinds import inference
 from shared.bench.kinds.steps import start_parameters
-from shared.bench.measuring import compared_candidates, timing
 from shared.bench.measuring.compared_candidates import Effort
-from tests.fake_stages import say_of_stage_4
 
 SIZES = (6, 5, 3)
 ONE, NUMPY, C, CUDA = contract.STAGES
@@ -129,33 +127,6 @@ def test_a_batch_that_would_take_too_long_is_skipped_with_the_reason() -> None:
     assert rows[-1].skipped.startswith("one call would take about ")
     assert rows[-1].skipped.endswith(" s; the limit is 1 s")
     assert set(predicted) == {1, 2}
-
-
-def test_each_library_is_woken_once_a_round_and_a_gpu_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[dict[str, Any]] = []
-
-    def measure(candidates: Any, **how: Any) -> dict[Any, timing.Measurement]:
-        seen.append(how)
-        return {name: timing.summarise([1.0]) for name in candidates}
-
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(compared_candidates, "measure", measure)
-    cuda = types.SimpleNamespace(synchronize=lambda: None)
-    stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_that(CUDA, cuda=cuda)]
-    rows = rows_of(stages, effort=Effort(1, threads=2))
-    low, high = seen
-    assert low["threaded"] == {(NUMPY, 1, ""), (CUDA, 1, "")}
-    assert set(low["finish"]) == {(CUDA, 1, ""), (CUDA, 4, "")}
-    assert high["threaded"] == {(NUMPY, 1, "")}
-    assert {(row.stage, row.threads) for row in rows} == {(ONE, 1), (NUMPY, 2), (CUDA, 2)}
-
-
-def test_what_is_emulated_is_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    row = rows_of([contract.load_stage("2"), numpy_that(CUDA)])[-1]
-    assert row.measurement is not None
-    assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated)", True, None, {})
-    assert row.reference == "nothing: emulated on the CPU"
 
 
 @pytest.mark.parametrize("batches", [(), (0, 1)])

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench.kinds import ladders, machine
+from shared.bench.kinds import ladders
 from shared.bench.measuring import compared_candidates, gpu, timing
 from shared.bench.measuring.compared_candidates import Effort
-from shared.bench.measuring.peak import ROUNDS
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 
 FOUR = "stage4_numba_cuda"
@@ -65,27 +64,6 @@ def test_a_rung_that_raises_costs_only_itself() -> None:
     ]
 
 
-def test_the_first_floor_stands_only_among_the_float64_rows_and_is_given_no_out() -> None:
-    stage = fake_stage({"fast": lambda a, b: np.matmul(a, b)}, name="stage1_pure_python")
-    rows = list(ladders.ladder_rows([stage], sizes=[2], effort=Effort(repeats=1, threads=1)))
-    assert [row.dtype for row in rows] == ["float64"]
-
-
-def test_rungs_of_the_upper_floors_write_where_the_reference_does() -> None:
-    given: set[int] = set()
-
-    def keep(a: Any, b: Any, out: Any = None) -> Any:
-        given.add(out.ctypes.data)
-        return np.matmul(a, b, out=out)
-
-    list(
-        ladders.ladder_rows(
-            [fake_stage({"a": keep, "b": keep})], sizes=[2], dtypes=["float32"], effort=Effort(repeats=1, threads=1)
-        )
-    )
-    assert len(given) == 1
-
-
 def test_only_the_last_rung_counts_as_threaded(monkeypatch: pytest.MonkeyPatch) -> None:
     rested: list[set[tuple[str, str]]] = []
 
@@ -107,46 +85,6 @@ def test_only_the_last_rung_counts_as_threaded(monkeypatch: pytest.MonkeyPatch) 
     assert rested[1] == set()
 
 
-def test_the_peak_is_measured_in_the_same_rounds_and_counts_once_for_each_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
-        return {name: timing.summarise([3.0, 2.0, 4.0]) for name in candidates}
-
-    monkeypatch.setattr(compared_candidates, "measure", measure)
-    stage = fake_stage({"a": product, "b": product}, "stage3_c", peak=lambda dtype, rounds: 10.0)
-    rows = list(ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], effort=Effort(threads=3)))
-    assert [row.peak for row in rows] == [5.0, 15.0]  # 10 operations in 2 s, the fastest
-
-
-def test_without_a_stage_that_has_a_peak_there_is_none() -> None:
-    stage = fake_stage({"a": product})
-    (row,) = ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], effort=Effort(repeats=1, threads=1))
-    assert (row.peak, row.share_of_peak) == (None, None)
-    assert list(machine.peak_rows([stage])) == []
-
-
-def test_peak_rows_are_operations_per_time() -> None:
-    asked: set[tuple[str, int]] = set()
-
-    def peak(dtype: str, rounds: int) -> float:
-        asked.add((dtype, rounds))
-        time.sleep(0.001)
-        return 1e6
-
-    rows = list(machine.peak_rows([fake_stage({"a": product}, "stage3_c", peak=peak)], repeats=3))
-    assert [(row.kind, row.dtype, row.flops) for row in rows] == [
-        ("peak", "float64", 10**6),
-        ("peak", "float32", 10**6),
-    ]
-    assert asked == {("float64", ROUNDS), ("float32", ROUNDS)}
-    for row in rows:
-        assert row.share_of_peak is not None
-        assert row.share_of_peak <= 1
-        assert row.gflops is not None
-        assert row.gflops <= 1.01  # a millisecond of sleep for a million operations
-
-
 def test_a_real_peak_does_as_much_as_it_is_asked_for(stage: contract.Stage) -> None:
     if stage.ceilings is None:
         pytest.skip(f"{stage.title} does not measure the machine's peak")
@@ -161,17 +99,6 @@ def test_a_real_peak_does_as_much_as_it_is_asked_for(stage: contract.Stage) -> N
 def test_every_rung_of_a_real_ladder_is_timed(stage: contract.Stage) -> None:
     rows = list(ladders.ladder_rows([stage], sizes=[8], dtypes=["float64"], effort=Effort(repeats=1, threads=1)))
     assert [row.name for row in rows] == list(stage.matmul.LADDER)
-
-
-def test_emulated_rungs_are_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    stages = [fake_stage({"a": product}), fake_stage({"b": product}, FOUR, peak=lambda dtype, rounds: 10.0)]
-    numpy_row, row = ladders.ladder_rows(stages, sizes=[4], dtypes=["float32"], effort=Effort(repeats=1, threads=1))
-    assert (row.emulated, row.ratio, row.peak, row.reference) == (True, None, None, "nothing: emulated on the CPU")
-    assert row.as_dict()["emulated"] is True
-    assert row.contender == "stage 4 (emulated)"
-    assert numpy_row.ratio is not None
-    assert not numpy_row.emulated
 
 
 def test_rungs_on_a_gpu_are_timed_by_events_and_set_beside_cublas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,62 +134,8 @@ def test_a_rung_whose_product_is_wrong_is_not_timed(wrong: Any) -> None:
     assert (second.skipped, second.measurement is None) == (None, False)
 
 
-def test_pytorch_stands_beside_every_rung(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
-        seconds = {ladders.REFERENCE: 2.0, ladders.PYTORCH: 3.0}
-        return {name: timing.summarise([seconds.get(name, 1.0)]) for name in candidates}
-
-    monkeypatch.setattr(compared_candidates, "measure", measure)
-    monkeypatch.setattr(ladders.pytorch, "product", lambda torch, form, a, b, out: lambda: None)
-    (row,) = ladders.ladder_rows(
-        [fake_stage({"a": product})], sizes=[2], dtypes=["float32"], effort=Effort(threads=1), torch=object()
-    )
-    assert (row.ratio, row.against) == (0.5, {"numpy": 2.0, "pytorch": 3.0})
-
-
 def test_the_ladder_has_sizes_for_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for backend, sizes in (("gpu", ladders.GPU_SIZES), ("emulator", ladders.EMULATED_SIZES)):
         say_of_stage_4(monkeypatch, backend)
         monkeypatch.setattr(ladders, "_ladder_at", lambda stages, size, *_: iter([size]))
         assert tuple(ladders.ladder_rows([fake_stage({"a": product}, FOUR)], dtypes=["float32"])) == sizes  # type: ignore[comparison-overlap]
-
-
-def test_rungs_on_tensor_cores_round_their_operands_before_the_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(gpu, "samplers", lambda stage, names: {})
-    monkeypatch.setattr(gpu, "cublas", lambda a, b, precision: None)
-    rounded, multiplied = [], []
-
-    class Rung:
-        def ready(self, a: Any, b: Any, out: Any) -> Any:
-            rounded.append(out)
-
-            def multiply() -> Any:
-                multiplied.append(out)
-                return product(a, b, out=out)
-
-            return multiply
-
-    stage = fake_stage({"a": product}, FOUR)
-    monkeypatch.setattr(stage.matmul, "TENSOR_LADDER", {"bf16": {"staged": Rung()}}, raising=False)
-    rows = list(ladders.ladder_rows([stage], sizes=[4], dtypes=["bf16", "f16"], effort=Effort(repeats=3, threads=1)))
-    assert [(row.name, row.dtype, row.skipped) for row in rows] == [("staged", "bf16", None)]
-    assert len(rounded) == 1
-    assert len(multiplied) > 3
-
-
-def test_a_gpu_may_be_measured_with_some_rungs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(gpu, "samplers", lambda stage, names: {})
-    monkeypatch.setattr(gpu, "cublas", lambda a, b, precision: None)
-    stages = [fake_stage({"a": product, "b": product}), fake_stage({"a": product, "b": product}, FOUR)]
-    effort = Effort(repeats=1, threads=1)
-    rows = ladders.ladder_rows(stages, sizes=[4], dtypes=["float32"], effort=effort, of_gpu=["b"])
-    assert [(row.stage == FOUR, row.name) for row in rows] == [(False, "a"), (False, "b"), (True, "b")]
-
-
-def test_cublas_knows_its_precisions() -> None:
-    with pytest.raises(
-        ValueError, match="cublas: unknown precision 'fp8'; choose one of float32, float64, tf32, bf16, f16"
-    ):
-        gpu.cublas(np.zeros((2, 2)), np.zeros((2, 2)), "fp8")

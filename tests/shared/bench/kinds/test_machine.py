@@ -3,7 +3,6 @@
 import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import pytest
 
 from shared import contract
 from shared.bench.kinds import machine
-from shared.bench.measuring import device_clock, device_roofs, gpu, timing
+from shared.bench.measuring import device_roofs, timing
 from shared.bench.measuring.timing import Measurement
-from tests.fake_stages import fake_stage, say_of_stage_4
+from tests.fake_stages import fake_stage
 from tests.stages import REASONS, USABLE_STAGES
 
 needs_c = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS.get("stage3_c") or "stage 3 is not here")
@@ -49,12 +48,6 @@ def test_three_arrays_are_counted_once_each_and_a_call_is_many_rounds(monkeypatc
     assert (one.measurement.fastest, one.measurement.calls) == (0.25, 4)
 
 
-@pytest.mark.usefixtures("two_seconds_a_call")
-def test_sizes_are_the_same_in_both_precisions() -> None:
-    rows = machine.bandwidth_rows([with_triad(triad)], threads=1, sizes=[5000], dtypes=timing.DTYPES)
-    assert len({row.shape for row in rows}) == 1
-
-
 def test_a_wrong_triad_is_not_timed() -> None:
     def forgets_the_end(b: Any, c: Any, scale: float, out: Any, rounds: int, threads: int) -> Any:
         end = None if threads == 1 else -1
@@ -69,12 +62,6 @@ def test_a_wrong_triad_is_not_timed() -> None:
 def test_a_size_without_a_cache_line_for_each_array_is_an_error() -> None:
     with pytest.raises(ValueError, match="expected sizes of at least 192 bytes, got 191"):
         list(machine.bandwidth_rows([with_triad(triad)], threads=1, sizes=[191]))
-
-
-def test_stages_without_loops_for_it_have_no_roofs() -> None:
-    stages = [fake_stage({}, "stage1_pure_python"), fake_stage({})]
-    assert list(machine.bandwidth_rows(stages, threads=1)) == []
-    assert list(machine.peak_rows(stages)) == []
 
 
 @needs_c
@@ -134,58 +121,7 @@ def test_the_triad_is_numpys_at_awkward_sizes(dtype: str, size: int, threads: in
     assert np.isnan(room[[0, -1]]).all()
 
 
-@needs_c
-@pytest.mark.usefixtures("two_threads")
-def test_the_triad_says_what_is_wrong() -> None:
-    triad = contract.load_stage("3").ceilings.triad
-    b, c, out = np.ones(4), np.ones(4), np.ones(4)
-    with pytest.raises(ValueError, match=r"b is float64 \(4,\) but c is float64 \(3,\)"):
-        triad(b, c[:3], 1.0, out)
-    with pytest.raises(ValueError, match=r"b is float64 \(2, 2\) but c is float64 \(2, 2\)"):
-        triad(b.reshape(2, 2), c.reshape(2, 2), 1.0, out)
-    with pytest.raises(ValueError, match=r"out is float64 \(3,\), expected float64 \(4,\)"):
-        triad(b, c, 1.0, out[:3])
-    with pytest.raises(ValueError, match="out overlaps b"):
-        triad(b, c, 1.0, b)
-    with pytest.raises(ValueError, match="1 to 2 threads, which the pool has; got 1 and 3"):
-        triad(b, c, 1.0, out, threads=3)
-    with pytest.raises(ValueError, match=r"at least 1 round .*; got 0 and 1"):
-        triad(b, c, 1.0, out, rounds=0)
-
-
 # ---- a GPU's roofs, as far as the emulator can tell
-
-
-def test_an_emulated_gpu_has_no_roofs() -> None:
-    stage = contract.load_stage("4")
-    if gpu.on_gpu(stage):
-        pytest.skip("there is a GPU here")
-    assert list(machine.peak_rows([stage])) == []
-    assert list(machine.bandwidth_rows([stage], threads=1)) == []
-
-
-def test_a_gpu_is_measured_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    asked: list[tuple[str, int]] = []
-
-    def sampler() -> timing.Sampler:
-        def take(call: Callable[[], object], calls: int) -> float:
-            call()
-            asked.append((type(call()).__name__, calls))
-            return 0.5
-
-        return take
-
-    roofs = SimpleNamespace(peak=lambda dtype: lambda: 10.0, triad=triad)
-    monkeypatch.setattr(device_clock, "sampler", sampler)
-    monkeypatch.setattr(gpu, "roofs", lambda stage: roofs)
-    stage = fake_stage({}, "stage4_numba_cuda")
-    stage.arrays.to_host = lambda array: array  # type: ignore[method-assign]
-    (peak,) = machine.peak_rows([stage], dtypes=["float32"], repeats=2)
-    assert (peak.clock, peak.flops, peak.peak, peak.emulated) == ("events", 10, 20.0, False)
-    (row,) = machine.bandwidth_rows([stage], threads=2, repeats=2, sizes=[1920])
-    assert (row.clock, row.bytes, row.seconds, row.threads, row.dtype) == ("events", 1920, 0.5, 1, "float32")
-    assert {kind for kind, _ in asked} == {"float", "ndarray"}
 
 
 def test_the_roofs_kernels_compute_what_they_say() -> None:

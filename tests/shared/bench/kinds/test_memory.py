@@ -87,14 +87,6 @@ def test_a_gpu_has_a_row_of_its_own_and_so_has_pytorch_on_it(monkeypatch: pytest
     ]
 
 
-def test_what_is_emulated_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    answers(monkeypatch, {"stage2_numpy": {"held": 5}, "stage4_numba_cuda": {"held": 10}})
-    stages = [fake_stage({}), fake_stage({}, "stage4_numba_cuda")]
-    _, row = memory.memory_rows(stages, cases=[SMALL], threads=1)
-    assert (row.emulated, row.ratio, row.reference) == (True, None, "nothing: emulated on the CPU")
-
-
 @linux
 @pytest.mark.parametrize("name", [name for name in USABLE_STAGES if name in ("stage1_pure_python", "stage2_numpy")])
 def test_a_real_process_answers(name: str) -> None:
@@ -127,16 +119,6 @@ def fake_process(folder: Path, held: int, mark: int) -> Path:
 def test_the_mark_is_set_back_before_it_is_read(tmp_path: Path) -> None:
     held = memory.Held(fake_process(tmp_path, 70, 70))
     assert (tmp_path / "clear_refs").read_text() == "5"
-    fake_process(tmp_path, 80, 95)
-    assert held.more_by_now() == (25 << 20, None)
-
-
-@pytest.mark.parametrize("forbidden", [False, True])
-def test_a_mark_that_is_not_set_back_counts_only_where_it_rose(tmp_path: Path, forbidden: bool) -> None:
-    if forbidden:
-        (tmp_path / "clear_refs").mkdir()  # which nobody can write to
-    held = memory.Held(fake_process(tmp_path, 70, 90))
-    assert held.more_by_now() == (None, memory.BELOW)
     fake_process(tmp_path, 80, 95)
     assert held.more_by_now() == (25 << 20, None)
 

@@ -4,15 +4,13 @@ import dataclasses
 import types
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shared import contract
 from shared.bench.kinds import operations
-from shared.bench.kinds.operation_table import NAMES, dense_work, numbers, problem
-from shared.bench.measuring import compared_candidates, timing
+from shared.bench.kinds.operation_table import NAMES, dense_work, problem
+from shared.bench.measuring import timing
 from shared.bench.measuring.compared_candidates import Effort
-from tests.fake_stages import say_of_stage_4
 
 SHAPE = (3, 5)
 NUMPY, C, CUDA = "stage2_numpy", "stage3_c", "stage4_numba_cuda"
@@ -61,12 +59,6 @@ def test_a_stage_is_set_beside_stage_2_and_stage_2_beside_itself() -> None:
         assert theirs is not None
         assert row.ratio == ours / theirs
         assert row.against == ({} if row.stage == NUMPY else {NUMPY: theirs / ours})
-
-
-def test_without_stage_2_there_is_a_time_but_no_ratio() -> None:
-    row, _ = rows_of([numpy_as(C)], "relu")
-    assert row.measurement is not None
-    assert (row.ratio, row.reference, row.against) == (None, "", {})
 
 
 @pytest.mark.parametrize(
@@ -126,19 +118,6 @@ def test_an_operation_that_computes_something_else_is_not_timed() -> None:
     assert len(timed) == 1
 
 
-def test_a_layer_with_a_wrong_bias_gradient_is_not_timed() -> None:
-    class Wrong(contract.load_stage("2").dense.Dense):  # type: ignore[misc]
-        def backward(self, grad_output: Any, needs_grad_input: bool = True, out: Any = None) -> Any:
-            grad_input = super().backward(grad_output, needs_grad_input, out)
-            self.grad_bias *= 2
-            return grad_input
-
-    forward, backward = rows_of([numpy_as(C, dense={"Dense": Wrong})], "dense")
-    assert forward.skipped is None
-    assert backward.skipped is not None
-    assert "not timed" in backward.skipped
-
-
 def test_pure_python_is_left_out_where_there_are_too_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "FIRST_FLOOR_NUMBERS", 15)
     stages = [contract.load_stage("1"), contract.load_stage("2")]
@@ -158,54 +137,6 @@ def test_pure_python_is_left_out_where_there_are_too_many_numbers(monkeypatch: p
     assert rows_of(stages[:1], "relu", dtype="float32") == []
     with_nobody = rows_of(stages[:1], "relu", shapes=[(4, 4)])
     assert all(row.skipped and row.measurement is None for row in with_nobody)
-
-
-def test_only_the_layer_rests_and_wakes_each_library_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[set[Any], float]] = []
-    slept: list[float] = []
-
-    def measure(candidates: Any, *, threaded: Any, rest: timing.Rest, **_: Any) -> dict[Any, timing.Measurement]:
-        asked.append((set(threaded), rest.seconds))
-        return {name: timing.summarise([1.0]) for name in candidates}
-
-    monkeypatch.setattr(compared_candidates, "measure", measure)
-    monkeypatch.setattr(operations.time, "sleep", slept.append)
-    stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(C)]
-    rows = rows_of(stages, "relu", "SGD", "dense", effort=Effort(1, threads=2), shapes=[SHAPE, (2, 2)])
-    layer = {(NUMPY, 0, "forward"), (C, 0, "forward")}
-    assert asked == [(set(), 0.0)] * 4 + [(layer, timing.REST)]  # both shapes of the layer are one group
-    assert slept == [timing.REST]
-    assert {(row.stage, row.name): row.threads for row in rows} == {
-        (stage.name, name): 2 if name == "dense" and stage.number > 1 else 1
-        for stage in stages
-        for name in ("relu", "SGD", "dense")
-    }
-
-
-def test_what_is_emulated_is_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    *_, row = rows_of([contract.load_stage("2"), numpy_as(CUDA)], "relu")
-    assert row.measurement is not None
-    assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated)", True, None, {})
-    assert row.reference == "nothing: emulated on the CPU"
-
-
-def test_a_gpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    waited: list[int] = []
-    cuda = types.SimpleNamespace(synchronize=lambda: waited.append(1))
-    *_, row = rows_of([contract.load_stage("2"), numpy_as(CUDA, arrays={"cuda": cuda})], "relu")
-    assert waited
-    assert (row.contender, row.emulated, row.threads) == ("stage 4", False, 1)
-    assert row.ratio is not None
-
-
-def test_both_dtypes_hold_the_same_numbers_so_that_all_decide_alike() -> None:
-    low, high = (numbers((40, 50), dtype, seed=3) for dtype in ("float32", "float64"))
-    np.testing.assert_array_equal(low, high)
-    assert low.dtype == np.float32
-    assert np.unique(256 * high % 1).tolist() == [0.0]
-    assert high.std() == pytest.approx(2, rel=0.1)
 
 
 def test_unknown_names_and_impossible_shapes_are_refused() -> None:

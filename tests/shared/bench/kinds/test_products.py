@@ -49,19 +49,6 @@ def test_every_contender_computes_the_same_product(
         np.testing.assert_allclose(result, results[products.NUMPY], rtol=1e-5, atol=1e-5)
 
 
-def test_all_contenders_share_the_operands_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[int, ...]] = []
-
-    def keep(a: Any, b: Any, out: Any = None) -> None:
-        seen.append(tuple(array.ctypes.data for array in (a, b, out)))
-
-    stages = [fake_stage({"packed": keep, "all": keep}, name) for name in ("stage2_numpy", "stage3_c")]
-    for stage in stages:
-        monkeypatch.setattr(stage.matmul, "matmul", keep)
-    list(products.product_rows(stages, products=SMALL[:1], effort=Effort(repeats=1, threads=1)))
-    assert len(set(seen)) == 1
-
-
 def test_rows_say_how_many_times_as_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = {("numpy", ""): 2.0, ("stage3_c", ""): 1.0, ("stage3_c", "packed"): 4.0}
 
@@ -80,14 +67,3 @@ def test_rows_say_how_many_times_as_fast(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {row.flops for row in rows} == {2 * 4 * 5 * 3}
     assert {row.bytes for row in rows} == {4 * (4 * 5 + 5 * 3 + 4 * 3)}
     assert {row.name for row in rows} == {"xW 4x5x3"}
-
-
-def test_names_have_the_sizes_in_order() -> None:
-    assert [case.name for case in SMALL] == ["xW 4x5x3", "xᵀg 5x4x3", "gWᵀ 4x3x5"]
-    assert Product("ab", "nn", 512, 512, 512).name == "ab 512³"
-
-
-def test_the_first_floor_has_no_float32_products() -> None:
-    stage = fake_stage({"a": product}, "stage1_pure_python")
-    rows = list(products.product_rows([stage], products=SMALL[:1], effort=Effort(repeats=1, threads=1)))
-    assert [row.stage for row in rows] == ["numpy"]

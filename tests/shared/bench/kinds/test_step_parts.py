@@ -1,7 +1,5 @@
 """shared.bench.kinds.step_parts: that the parts make up the step, what they cost, and who is timed on them."""
 
-import dataclasses
-import types
 from typing import Any
 
 import numpy as np
@@ -10,9 +8,8 @@ import pytest
 from shared import contract
 from shared.bench.kinds import step_parts
 from shared.bench.kinds.steps import Case, batch_of
-from shared.bench.measuring import compared_candidates, timing
 from shared.bench.measuring.compared_candidates import Effort
-from tests.fake_stages import say_of_stage_4
+from tests.shared.bench.kinds.test_operations import numpy_as
 
 SMALL = Case((6, 5, 4), 3, "float64")
 DEEP = Case((6, 5, 4, 3), 7, "float64")
@@ -35,13 +32,6 @@ NAMES = [
 def rows_of(stages: list[contract.Stage], case: Case = SMALL, **more: Any) -> list[step_parts.BenchRow]:
     settings: dict[str, Any] = {"effort": Effort(1, 4.0, 0.0, 1), **more}
     return list(step_parts.part_rows(stages, cases=[case], **settings))
-
-
-def numpy_as(name: str, **rooms: Any) -> contract.Stage:
-    """Stage 2 under another stage's name, with some of its functions replaced: activations={"relu": …}."""
-    stage = contract.load_stage("2")
-    changed = {room: types.SimpleNamespace(**vars(getattr(stage, room)) | new) for room, new in rooms.items()}
-    return dataclasses.replace(stage, name=name, **changed)
 
 
 def test_parts_are_named_in_the_order_of_a_step() -> None:
@@ -108,24 +98,6 @@ def test_each_part_has_its_own_work() -> None:
     assert work["SGD step"] == (0, 3 * (30 + 5 + 20 + 4))
 
 
-def test_each_part_is_set_beside_the_same_part_of_stage_2() -> None:
-    rows = rows_of([contract.load_stage("1"), contract.load_stage("2")])
-    seconds = {(row.stage, row.part): row.seconds for row in rows}
-    for row in rows:
-        ours, theirs = seconds[row.stage, row.part], seconds[NUMPY, row.part]
-        assert ours is not None
-        assert theirs is not None
-        assert row.ratio == ours / theirs
-        assert row.against == ({} if row.stage == NUMPY else {NUMPY: theirs / ours})
-    assert all(row.ratio is None and row.reference == "" for row in rows_of([contract.load_stage("1")]))
-
-
-def test_from_the_second_floor_up_the_parts_write_into_the_same_memory() -> None:
-    parts, _ = step_parts.parts_of(contract.load_stage("2"), SMALL, *batch_of(SMALL))
-    for name in ("dense 1 forward", "relu forward", "softmax cross-entropy backward", "dense 2 backward"):
-        assert parts[name].call() is parts[name].call()
-
-
 def test_a_stage_whose_parts_make_no_step_is_not_timed() -> None:
     def wrong(grad: Any, z: Any, output: Any, out: Any = None) -> Any:
         return np.array(grad) if out is None else out
@@ -139,31 +111,3 @@ def test_a_stage_whose_parts_make_no_step_is_not_timed() -> None:
         assert row.skipped.startswith("gradient 1 of the parts, index (")
         assert row.skipped.endswith("; not timed")
     assert all(row.measurement for row in rows if row.stage == NUMPY)
-
-
-def test_each_library_is_woken_once_a_round_and_a_gpu_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, Any] = {}
-
-    def measure(candidates: Any, **how: Any) -> dict[Any, timing.Measurement]:
-        seen.update(how)
-        return {name: timing.summarise([1.0]) for name in candidates}
-
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(compared_candidates, "measure", measure)
-    cuda = types.SimpleNamespace(synchronize=lambda: None)
-    stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(CUDA, arrays={"cuda": cuda})]
-    rows = rows_of(stages, effort=Effort(1, threads=2))
-    assert seen["threaded"] == {(NUMPY, "dense 1 forward"), (CUDA, "dense 1 forward")}
-    assert set(seen["finish"]) == {(CUDA, name) for name in NAMES}
-    assert {(row.stage, row.threads) for row in rows} == {("stage1_pure_python", 1), (NUMPY, 2), (CUDA, 2)}
-
-
-def test_what_is_emulated_is_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    row = rows_of([contract.load_stage("2"), numpy_as(CUDA)])[-1]
-    assert row.measurement is not None
-    assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated)", True, None, {})
-
-
-def test_the_first_floor_takes_no_float32_step() -> None:
-    assert rows_of([contract.load_stage("1")], SMALL._replace(dtype="float32")) == []

@@ -9,7 +9,7 @@ from shared.architectures import NAMED
 from shared.bench.kinds import steps
 from shared.bench.kinds.steps import Case
 from shared.bench.measuring.compared_candidates import Effort
-from tests.fake_stages import fake_stage, say_of_stage_4
+from tests.fake_stages import fake_stage
 from tests.wide import widely
 
 SMALL = Case((5, 4, 3), 2, "float64")
@@ -102,19 +102,5 @@ def test_the_first_floor_takes_no_float32_step() -> None:
     assert [row.stage for row in rows] == ["stage2_numpy"]
 
 
-def test_a_case_that_nobody_takes_gives_no_row() -> None:
-    stages = [fake_stage({}, "stage1_pure_python")]
-    assert list(steps.step_rows(stages, cases=[SMALL._replace(dtype="float32")], effort=Effort(threads=1))) == []
-
-
 def step(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> float:
     return float(network.train_step(x, y, optimizer, masks))
-
-
-@pytest.mark.usefixtures("halving")
-def test_emulated_steps_are_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    stages = [fake_stage({}), fake_stage({}, "stage4_numba_cuda", step_ladder={"graph": step})]
-    _, row = steps.step_rows(stages, cases=[SMALL], effort=Effort(repeats=1, threads=1))
-    assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated) graph", True, None, {})
-    assert row.reference == "nothing: emulated on the CPU"

@@ -110,12 +110,6 @@ def test_who_does_fewer_epochs_has_an_epoch_row_alone_and_keeps_the_schedule() -
     assert capped.threads == 1
 
 
-def test_who_does_no_epoch_has_no_row() -> None:
-    rows, curves = found([contract.load_stage("1"), contract.load_stage("2")], epochs_of={"stage1_pure_python": 0})
-    assert [name for _, name in rows] == ["stage2_numpy"] * 2
-    assert [curve.stage for curve in curves] == ["stage2_numpy"]
-
-
 def test_an_epoch_that_would_take_too_long_is_skipped_with_its_expected_time(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {"stage1_pure_python": 361.2, "stage2_numpy": 0.5}
     monkeypatch.setattr(training, "_expected_seconds", lambda stage, recipe, data: expected[stage.name])
@@ -124,18 +118,6 @@ def test_an_epoch_that_would_take_too_long_is_skipped_with_its_expected_time(mon
     assert (row.measurement, row.samples) == (None, 150)
     assert row.skipped == "an epoch would take about 361 s; the limit is 60 s"
     assert rows["epoch", "stage2_numpy"].skipped is None
-
-
-def test_the_expected_time_is_that_of_a_few_steps() -> None:
-    data = small_data()
-    seconds = training._expected_seconds(contract.load_stage("2"), SMALL, data)
-    assert 0 < seconds < 5
-
-
-def test_without_curves_there_are_none() -> None:
-    rows, curves = found([contract.load_stage("2")], curve=False)
-    assert len(rows) == 2
-    assert curves == []
 
 
 def test_the_contenders_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.bench.measuring import compared_candidates, gpu, timing
-from shared.bench.measuring.compared_candidates import CallLimit, Effort, first_of_each, take_turns
+from shared.bench.measuring.compared_candidates import CallLimit, Effort, take_turns
 from tests.fake_stages import fake_stage, say_of_stage_4
 
 TWO, FOUR = "stage2_numpy", "stage4_numba_cuda"
@@ -98,11 +98,6 @@ def test_without_candidates_nothing_is_measured(asked: list[dict[str, Any]]) -> 
     found = take_turns({}, [stage], Effort(), threads={("stage3_c", ""): 2}, peak_in="float32")
     assert asked == []
     assert found.columns(("stage3_c", ""), reference=None, label="")["measurement"] is None
-
-
-def test_the_first_key_of_each_name_is_found() -> None:
-    keys = [("a", 1), ("b", 1), ("a", 2), ("c", 1)]
-    assert first_of_each(keys, {"a", "c"}) == {("a", 1), ("c", 1)}
 
 
 def test_a_call_that_is_expected_to_take_too_long_is_left_out_with_the_reason() -> None:

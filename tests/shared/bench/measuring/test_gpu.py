@@ -7,7 +7,6 @@ import pytest
 
 from shared.bench.measuring import device_clock, device_roofs, gpu
 from shared.bench.measuring.timing import Rounds, measure
-from shared.bench.peers import pytorch_device
 from tests.fake_stages import fake_stage, say_of_stage_4
 
 
@@ -53,18 +52,3 @@ def test_the_device_clock_takes_many_calls_some_at_a_time(monkeypatch: pytest.Mo
     assert device_clock.sampler()(lambda: None, 2 * device_clock.MOST_CALLS) == 1.0
     assert device_clock.sampler()(lambda: None, 400 + 50) == (400 * 1.0 + 50 * 4.0) / 450
     assert taken == [200, 200, 200, 200, 50]
-
-
-def test_pytorch_takes_steps_and_predicts_in_several_ways_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "cuda_torch", lambda: "torch")
-    asked: list[Any] = []
-    monkeypatch.setattr(pytorch_device, "device_step", lambda *arguments: asked.append(arguments) or float)
-    steps = gpu.torch_steppers(["W"], "x", "y", 0.1)  # type: ignore[list-item, arg-type]
-    assert list(steps) == ["eager", "graph"]
-    assert asked == [("torch", ["W"], "x", "y", 0.1, way, "", "cuda") for way in pytorch_device.DENSE_WAYS]
-    ways = ["eager", "graph", "graph channels-last", "eager TF32", "graph TF32", "graph TF32 channels-last"]
-    assert list(gpu.torch_steppers(["W"], "x", "y", 0.1, "lenet5")) == ways  # type: ignore[list-item, arg-type]
-    assert asked[-1] == ("torch", ["W"], "x", "y", 0.1, pytorch_device.MODEL_WAYS[-1], "lenet5", "cuda")
-    monkeypatch.setattr(pytorch_device, "predictor", lambda torch, parameters, images, *more: len(images))
-    predictors = gpu.torch_predictors([], np.zeros((8, 1)), [1, 8], "lenet5")
-    assert predictors == {way: {1: 1, 8: 8} for way in ways}

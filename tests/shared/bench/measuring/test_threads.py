@@ -47,20 +47,6 @@ def test_whole_cores_come_before_their_second_threads(monkeypatch: pytest.Monkey
 
 
 @LINUX
-def test_where_nothing_is_known_of_the_cores_the_first_are_taken(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {7, 2, 3})
-    assert threads.cores_to_hold(2, tmp_path) == [2, 3]
-
-
-def test_a_system_that_does_not_let_a_process_choose_holds_it_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    assert threads.cores_to_hold(1) is None
-    assert threads.holding(None) == ""
-
-
-@LINUX
 def test_a_process_that_is_held_to_a_core_sees_no_other() -> None:
     (core,) = threads.cores_to_hold(1) or []
     code = threads.holding([core]) + "import os; print(sorted(os.sched_getaffinity(0)))"

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from shared.bench.on_gpu.gpu_goals import (
-    LARGE,
-    NETWORK_BATCH,
-    NETWORK_STEPS,
-    NETWORK_TRAININGS,
-    PRODUCTS,
-    SMALL,
-    STEPS,
-    TRAINING,
-    WAITS,
     Goal,
     goals,
     lines,
 )  # fmt: skip
-from shared.machine.processes import ROOT
 
 FINE: dict[str, Any] = {"status": "ok", "rows": []}
 
@@ -48,26 +37,6 @@ def test_what_was_not_measured_is_no_goal_that_was_missed() -> None:
     assert {each.measured for each in found.values()} == {"not measured"}
     assert {each.met for each in found.values()} == {None}
     assert goals({"emulated": True, "parts": {}}) == []
-
-
-def test_the_goals_are_those_of_the_documentation() -> None:
-    table = [line for line in (ROOT / "docs" / "gpu-report.md").read_text().splitlines() if line.startswith("| ")]
-    shown = {line.split(" | ")[0].strip("| "): re.findall(r"[\d.]+", line.split(" | ")[1]) for line in table}
-    for name, of_it in (("step of 784-128-10, data resident", SMALL), ("step of 784-512-512-10, data resident", LARGE)):
-        wanted = [least for network, _, resident, least in STEPS if network == of_it and resident]
-        assert [float(each) for each in shown[f"{name}, batch 64 / 256 / 1,024"]] == wanted
-    float32 = [share for precision, _, share in PRODUCTS if precision == "float32"]
-    assert [float(each) for each in shown["product in float32, 1,024 / 2,048 / 4,096"]] == float32
-    assert [float(each) for each in shown["product in tf32 / bf16, 4,096"]] == [PRODUCTS[-1][2]]
-    assert float(shown["training until 97 % of MNIST's test images are right"][0]) == TRAINING[1]
-    networks = f"step of LeNet-5 / the Fashion CNN / the residual CNN, batch {NETWORK_BATCH}"
-    assert [float(each) for each in shown[networks]] == [least for _, least in NETWORK_STEPS]
-    for what, (_, most) in zip(("the Fashion CNN by its recipe, to 91 %", "the residual CNN by its recipe, to 99 %"),
-                               NETWORK_TRAININGS, strict=True):  # fmt: skip
-        assert [float(each) for each in shown[f"training of {what}"]] == [most]
-    for name, most in WAITS.items():
-        ((seconds, *_),) = [found for what, found in shown.items() if name in what]
-        assert float(seconds) == most
 
 
 def test_the_best_rung_is_judged_beside_cublas_in_its_precision() -> None:

@@ -38,29 +38,6 @@ def test_the_numbers_beside_the_package_are_those_of_the_newest_record() -> None
     assert found.step((784, 128, 10), 64, "no such rung") is None
 
 
-def test_without_a_record_there_is_no_reference(tmp_path: Path) -> None:
-    assert gpu_record.reference(tmp_path / "recorded_gpu.json") is None
-    assert gpu_record.newest(tmp_path) is None
-
-
-def test_a_report_of_other_parts_and_one_that_lacks_rows_are_no_reference(tmp_path: Path) -> None:
-    epoch = {"kind": "summary"}
-    ladder = {"size": 1024, "precision": "float32", "rung": "naive", "share_of_cublas": 0.1}
-    step = {"network": [4, 2], "batch": 1, "who": "graph", "resident": False, "against": None, "median": 1.0}
-    rows = {"ladder": ladder, "steps": step, "training": epoch}
-    usual = {name: {"rows": [row]} for name, row in rows.items()}
-    for name, date, parts in (
-        ("usual", "2026-01-01", usual),
-        ("networks", "2026-02-01", {"networks": {"rows": []}}),
-        ("a part failed", "2026-03-01", usual | {"ladder": {"rows": []}}),
-    ):
-        (tmp_path / name).mkdir()
-        document = {"kind": gpu_record.KIND, "schema": gpu_record.SCHEMA, "date": date, "parts": parts}
-        document["emulated"] = False
-        (tmp_path / name / gpu_record.REPORT).write_text(json.dumps(document))
-    assert gpu_record.newest(tmp_path) == tmp_path / "usual"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -75,11 +52,6 @@ def test_what_is_no_gpu_report_is_refused(text: str, said: str, tmp_path: Path) 
     path.write_text(text)
     with pytest.raises(ValueError, match=said):
         gpu_record.load(path)
-
-
-def test_a_missing_report_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
-        gpu_record.load(tmp_path / "absent.json")
 
 
 REPORT: dict[str, Any] = {
@@ -105,15 +77,10 @@ REPORT: dict[str, Any] = {
     [
         (("emulated",), "no", "emulated: expected true or false, got"),
         (("parts", "steps", "rows", 0, "median"), 0, r"parts.steps.rows\[0\].median: expected at least 1e-13, got 0"),
-        (("parts", "steps", "rows", 0, "median"), 10**400, "a number of 401 digits, is larger than a float holds"),
-        (("parts", "steps", "rows", 0, "network"), [], "expected the sizes of a network"),
-        (("parts", "steps", "rows", 0, "against"), {"soon": 1}, "against.soon: is no field of this format"),
         (("parts", "launches", "rows", 0, "host"), {}, "host.median: is missing"),
         (("parts", "training", "rows", 0, "kind"), "epoch", "dataset: is missing"),
         (("parts", "networks", "rows", 0, "median"), "1", r"parts.networks.rows\[0\].median: expected a number, got"),
-        (("parts", "networks", "rows", 0, "model"), 3, r"parts.networks.rows\[0\].model: expected"),
         (("parts", "training"), {}, "parts.training.rows: is missing"),
-        (("device",), 3, "device: expected an object or null, got 3"),
     ],
 )
 def test_what_the_figures_cannot_use_is_refused(place: tuple[Any, ...], value: Any, said: str, tmp_path: Path) -> None:

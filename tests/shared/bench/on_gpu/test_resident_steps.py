@@ -17,6 +17,7 @@ CASE = Case((12, 8, 4), 8, "float32")
 QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
 
 
+@wide
 def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none() -> None:
     stages = [contract.load_stage("2"), contract.load_stage("4")]
     rows = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
@@ -33,6 +34,7 @@ def test_a_call_takes_the_steps_that_a_stage_takes_between_two_readings() -> Non
         assert resident_steps.steps_in_a_call(batch) == order.steps_between_readings(batch)
 
 
+@wide
 def test_a_contender_with_other_losses_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resident_steps, "expected_losses", lambda layer_sizes, batches: [7.0])
     rows = list(resident_steps.resident_rows([contract.load_stage("4")], cases=[CASE], effort=QUICK, steps=4))
@@ -58,19 +60,3 @@ def test_pytorchs_steps_have_stage_2s_losses(way: pytorch_device.Way, monkeypatc
     x = images.astype(np.float32) / np.float32(255)
     expected = expected_losses(CASE.layer_sizes, [(x[i : i + 8], labels[i : i + 8]) for i in (0, 8, 16)])
     assert take(3) == pytest.approx(fmean(expected), rel=1e-5)
-
-
-def test_a_way_of_pytorch_that_cannot_be_made_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cannot(*arguments: object) -> None:
-        raise OSError("no compiler")
-
-    monkeypatch.setattr(gpu, "on_gpu", lambda stage: True)
-    monkeypatch.setattr(gpu, "cuda_torch", lambda: "torch")
-    monkeypatch.setattr(pytorch_device, "resident_steps", cannot)
-    stages, ways = [contract.load_stage("4")], (pytorch_device.FUSED, pytorch_device.COMPILED)
-    # the stage's own contender would ask a GPU for its time
-    monkeypatch.setattr(resident_steps, "_of_stage", lambda *arguments: (lambda steps: 7.0, ""))
-    rows = list(resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4, ways=ways))
-    theirs = {row.variant: row.skipped or "" for row in rows if row.stage == "pytorch"}
-    assert set(theirs) == {"fused on the GPU, resident", "compiled on the GPU, resident"}
-    assert all("OSError: no compiler" in reason for reason in theirs.values())

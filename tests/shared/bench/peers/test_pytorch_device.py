@@ -13,8 +13,8 @@ import pytest
 
 from shared import contract
 from shared.architectures import named
-from shared.bench.kinds import convolutions, inference, memory, steps
-from shared.bench.measuring import device_clock, gpu
+from shared.bench.kinds import convolutions, steps
+from shared.bench.measuring import gpu
 from shared.bench.measuring.compared_candidates import Effort
 from shared.bench.peers import pytorch, pytorch_device
 from shared.bench.peers.pytorch_device import CONVOLUTION_WAYS, MODEL_WAYS, Way
@@ -118,44 +118,6 @@ def test_every_way_of_a_known_network_takes_stage_2s_steps_beside_a_stage_on_a_g
     assert {row.threads for row in rows} == {1}
 
 
-def test_every_way_of_a_known_network_predicts_beside_a_stage_on_a_gpu(
-    torch: Any, precisions: list[str | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(gpu, "cuda_torch", lambda: torch)
-    monkeypatch.setattr(gpu, "DEVICE", "cpu")
-    monkeypatch.setattr(pytorch_device, "captured", lambda torch, step, kept: step)
-    stage, effort = contract.load_stage("4"), Effort(1, 1.0, 0.0, 2)
-    rows = list(inference.inference_rows([stage], model="lenet5", batches=[1, 2], effort=effort, torch=torch))
-    ways = [f"{way.name} on the GPU" for way in MODEL_WAYS]
-    assert [row.variant for row in rows] == ["", "TF32", "", *ways] * 2
-    assert [row.skipped for row in rows] == [None] * len(rows)
-    assert [row.threads for row in rows[:4]] == [2, 1, 2, 1]
-    assert ([row.dtype for row in rows[:3]], precisions) == (["float32", "tf32", "float32"], [None, "tf32"])
-    assert {row.against["pytorch"] > 0 for row in rows if row.variant} == {True}
-
-
-def test_convolutions_on_a_gpu_stand_beside_cudnn_in_their_precision(
-    torch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(gpu, "cuda_torch", lambda: torch)
-    monkeypatch.setattr(gpu, "DEVICE", "cpu")
-    monkeypatch.setattr(device_clock, "sampler", lambda: lambda call, calls: 0.25)
-    stage, form = contract.load_stage("4"), convolutions.Form((3, 2, 6, 5), (4, 2, 3, 3), (1, 1), (1, 1))
-    rows = list(convolutions.convolution_rows([stage], forms=[form], effort=Effort(1, 1.0, 0.0, 2)))
-    assert [row.skipped for row in rows] == [None] * len(rows)
-    assert {(row.clock, row.threads, row.peak) for row in rows} == {("events", 1, None)}
-    theirs = ["on the GPU", "channels-last on the GPU", "TF32 on the GPU", "TF32 channels-last on the GPU"]
-    ours = [*stage.convolution.CONVOLUTION_LADDER, *stage.convolution.TENSOR_CORES]  # type: ignore[union-attr]
-    for part, mine in (("forward", ours), ("backward", [""])):
-        here = [row for row in rows if row.part == part]
-        assert [row.variant for row in here] == [*mine, *theirs]
-        assert [row.dtype for row in here if row.stage == "pytorch"] == ["float32", "float32", "tf32", "tf32"]
-        assert {row.against["cudnn"] for row in here if row.stage == stage.name} == {1.0}
-    assert [row.dtype for row in rows if row.variant in stage.convolution.TENSOR_CORES] == ["tf32", "bf16"]  # type: ignore[union-attr]
-
-
 def test_rounded_factors_are_allowed_more_and_not_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """The convolution of factors that a tensor core has cut off is right, and one without its bias is not."""
     form = convolutions.Form((3, 20, 6, 5), (4, 20, 3, 3), (1, 1), (1, 1))
@@ -183,18 +145,6 @@ def test_tf32_may_be_off_by_more_than_float32_and_not_by_much() -> None:
     assert not is_right("eager TF32 on the GPU", 1.02)
     assert not is_right("eager", 1.005)
     assert is_right("eager", 1.0)
-
-
-def test_the_memory_of_a_known_network_is_that_of_its_own_steps(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytorch, "load_torch", lambda threads: (torch, "9.9"))
-    monkeypatch.setattr(gpu, "DEVICE", "cpu")
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 7)
-    take, device = memory._contender("pytorch", LENET, 1, True)
-    expected = steps.expected_losses(LENET.network, [steps.batch_of(LENET)])
-    losses = take(3)
-    assert losses[0] == pytest.approx(expected[0], rel=1e-4)
-    assert len(set(losses)) == 3  # the network is made once, and learns
-    assert device() == 7
 
 
 @pytest.mark.parametrize("way", MODEL_WAYS, ids=lambda way: way.name)

@@ -12,19 +12,16 @@ import pytest
 
 from groundup.commands.bench_compare import bench_compare_command
 from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.timing import Measurement
 from shared.bench.records.compare import (
     FASTER,
     SAME,
     SLOWER,
     UNKNOWN,
     Difference,
-    as_document,
     compare,
     machines,
     only_in,
     same_machine,
-    title,
     warnings,
 )
 from shared.bench.records.document import Results
@@ -61,24 +58,6 @@ def test_a_ratio_is_judged_by_the_noise_that_both_runs_state(ratio: float, verdi
     assert found.ratio.noise == pytest.approx(1.03 * 1.03 - 1)
 
 
-def test_a_machine_that_is_slower_today_changes_no_verdict_where_there_is_a_reference() -> None:
-    found = only(step(), step(seconds=2e-3))
-    assert found.verdict == SAME
-    assert found.time is not None
-    assert found.time.factor == pytest.approx(2)
-
-
-def test_a_ratio_of_a_single_pass_is_not_judged() -> None:
-    for found in (only(step(), step(ratio=9.0, ratio_noise=None)), only(step(ratio_noise=None), step(ratio=9.0))):
-        assert found.verdict == UNKNOWN
-        assert found.ratio is not None
-        assert found.ratio.noise is None
-
-
-def test_equal_numbers_are_the_same_also_without_noise() -> None:
-    assert only(step(ratio_noise=0.0), step(ratio_noise=0.0)).verdict == SAME
-
-
 def test_what_has_no_reference_is_judged_by_an_opponent() -> None:
     old = step(ratio=None, against={"pytorch": 2.0}, against_noise={"pytorch": 0.01})
     found = only(old, replace(old, against={"pytorch": 4.0}))
@@ -90,38 +69,16 @@ def test_what_has_no_reference_is_judged_by_an_opponent() -> None:
     assert (only(old, other).verdict, only(old, other).reference) == (SAME, "pytorch")
 
 
-@pytest.mark.parametrize("turn", [1, -1])
-def test_what_only_one_of_two_rows_has_is_not_compared(turn: int) -> None:
-    other = replace(step(ratio=None), measurement=None, memory=1000)
-    found = only(*[step(), other][::turn])
-    assert (found.time, found.ratio, found.memory) == (None, None, None)
-    assert (found.verdict, found.basis, found.factor) == (UNKNOWN, "", 1.0)
-
-
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.005e-3, SAME), (1.2e-3, SLOWER), (0.8e-3, FASTER)])
 def test_what_has_nothing_beside_it_is_judged_by_its_quartiles(seconds: float, verdict: str) -> None:
     found = only(step(ratio=None), step(seconds, ratio=None))  # quartiles 1 % from the median
     assert (found.verdict, found.basis) == (verdict, "time")
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(0.8e-3, 1.01e-3), (0.99e-3, 1.25e-3)])
-def test_the_quartile_that_lies_further_from_the_median_is_the_noise(lower: float, upper: float) -> None:
-    spread = Measurement(1e-3, lower, upper, 0.7e-3, 45, 1)
-    found = only(step(ratio=None), replace(step(ratio=None), measurement=spread))
-    assert found.time is not None
-    assert found.time.new_noise == pytest.approx(0.25)
-
-
 def test_across_machines_only_ratios_are_judged() -> None:
     other = {"cpu": "another processor"}
     assert only(step(ratio=None), step(9.0, ratio=None), **other).verdict == UNKNOWN
     assert only(step(), step(9.0, ratio=1.0), **other).verdict == FASTER
-
-
-def test_ratios_to_different_references_are_not_set_beside_each_other() -> None:
-    found = only(step(), replace(step(ratio=1.0), reference="cuBLAS"))
-    assert found.ratio is None
-    assert found.basis == "time"
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(1000, SAME), (1001, UNKNOWN)])
@@ -219,13 +176,6 @@ def test_the_command_shows_changes_and_counts_the_rest(
     assert "Within the noise\n" not in out
 
 
-def test_the_command_shows_all_when_asked(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    bench_compare_command(*files, True, False)
-    out = capsys.readouterr().out
-    assert "Within the noise\n" in out
-    assert "--all" not in out
-
-
 def test_the_command_prints_json(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     bench_compare_command(*files, False, True)
     document = json.loads(capsys.readouterr().out)
@@ -235,50 +185,3 @@ def test_the_command_prints_json(files: tuple[Path, Path], capsys: pytest.Captur
     assert document["differences"][0]["ratio"]["factor"] == 0.5
     assert [each["variant"] for each in document["only_old"]] == ["gone"]
     assert document["only_new"] == []
-
-
-def test_a_noise_that_says_nothing_is_not_printed_to_the_last_digit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_json(tmp_path / "results.json", results_document(results(step(ratio_noise=29161.96))))
-    bench_compare_command(path, path, True, False)
-    out = capsys.readouterr().out
-    assert ">100%" in out
-    assert "2916" not in out
-
-
-def test_files_with_nothing_in_common_are_said_to_have_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = [tmp_path / "old.json", tmp_path / "new.json"]
-    for path, row in zip(paths, (step(), replace(step(), threads=2)), strict=True):
-        write_json(path, results_document(results(row)))
-    bench_compare_command(*paths, False, False)
-    assert "Nothing was measured in both." in capsys.readouterr().out
-
-
-def test_a_file_that_is_no_results_file_is_an_error(files: tuple[Path, Path], tmp_path: Path) -> None:
-    (tmp_path / "wrong.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"wrong\.json is no results file of `groundup bench`"):
-        bench_compare_command(files[0], tmp_path / "wrong.json", False, False)
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (BenchRow("ladder", "stage3_c", "packed", "float32", (1024,) * 3), "ladder packed, 1,024"),
-        (
-            BenchRow("bandwidth", "stage3_c", "triad", "float32", (1024,), threads=2),
-            "bandwidth triad, 1 KiB, 2 threads",
-        ),
-        (BenchRow("op", "stage3_c", "relu", "float32", (64, 128), part="forward"), "op relu forward, 64 by 128"),
-        (step(), "step 784-128-10, batch 64"),
-    ],
-)
-def test_a_row_is_told_from_every_other_by_its_title(row: BenchRow, expected: str) -> None:
-    assert title(row).replace("\u00a0", " ") == expected
-
-
-def test_the_document_of_a_gpu_run_is_json() -> None:
-    document = as_document(made.full_results(), made.gpu_results())
-    assert json.loads(json.dumps(document))["only_new"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from shared.machine.environment import environment
 from shared.machine.results import as_json, write_json
 from tests.shared.bench import bench_results as made
 from tests.shared.bench import bench_schema_docs as docs
+from tests.wide import WIDE
 
 ALL = {"full": made.full_results, "gpu": made.gpu_results, "tiny": made.tiny_results}
 RECORDED = Path(__file__).resolve().parents[4] / "docs" / "benchmarks"
@@ -87,10 +85,6 @@ def test_the_schema_describes_this_machines_environment() -> None:
     assert set(facts) == set(known)
 
 
-def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
-
-
 @pytest.mark.parametrize(
     ("name", "of"), [("row", BenchRow), ("measurement", Measurement), ("curve", Curve)], ids=lambda each: str(each)
 )
@@ -99,11 +93,6 @@ def test_the_schema_names_exactly_the_fields(name: str, of: type) -> None:
     expected = [each.name for each in fields(of)]  # type: ignore[arg-type]
     assert [each for each in rule["properties"] if each not in DERIVED] == expected
     assert set(rule["required"]) == set(rule["properties"])
-
-
-def test_the_schema_names_exactly_the_fields_of_the_document() -> None:
-    names = {each.name for each in fields(Results)} | {"schema", "kind"}
-    assert set(schema()["properties"]) == set(schema()["required"]) == set(document()) == names
 
 
 def test_the_schema_names_every_kind_stage_and_library() -> None:
@@ -129,11 +118,8 @@ def test_every_field_is_described_and_the_page_says_the_same() -> None:
             1e300,
             ": rows[0].measurement.median: expected 1e-13 to 1e+09 seconds, got 1e+300",
         ),
-        ("rows.0.measurement.fastest", 1e-300, ": rows[0].measurement.fastest: expected 1e-13 to 1e+09 seconds, got"),
         ("rows.0.measurement.lower", 1e3, ": rows[0].measurement: expected lower to be at most median, got 1000.0 and"),
         ("rows.0.measurement", 3, ": rows[0].measurement: expected an object or null, got 3"),
-        ("rows.0.ratio", "nan", ': rows[0].ratio: expected a number or null, got "nan"'),
-        ("rows.0.ratio_noise", -1, ": rows[0].ratio_noise: expected at least 0, got -1"),
         ("rows.0.accuracy", 97, ": rows[0].accuracy: expected at most 1, got 97"),
         ("rows.0.threads", True, ": rows[0].threads: expected a whole number, got true"),
         ("rows.0.shape", [64, 64.5], ": rows[0].shape[1]: expected a whole number, got 64.5"),
@@ -141,32 +127,13 @@ def test_every_field_is_described_and_the_page_says_the_same() -> None:
         ("rows.0.name", ..., ": rows[0].name: is missing"),
         ("rows.0.speed", 3, ": rows[0].speed: is no field of this format"),
         ("rows.0.against", {"pytorch": "x"}, ': rows[0].against.pytorch: expected a number, got "x"'),
-        ("rows.0.against", {"pytorch": None}, ": rows[0].against.pytorch: expected a number, got null"),
-        (
-            "rows.0.against",
-            {"pytorch": 1e-320},
-            ": rows[0].against.pytorch: expected the quotient of two times, got 1e-3",
-        ),
-        ("rows.0.ratio", 1e300, ": rows[0].ratio: expected the quotient of two times, got 1e+300"),
         ("curves.0.loss.2", "low", ': curves[0].loss[2]: expected a number or one of nan, inf, -inf, got "low"'),
         ("curves.0.loss", [0.1], ": curves[0].loss: expected a value for each of 8 epochs, got 1"),
-        ("environment.cpu", ..., ": environment.cpu: is missing"),
-        ("environment.cores", 0, ": environment.cores: expected at least 1, got 0"),
         ("environment", {}, " is of a run that was interrupted before it measured anything: measure again"),
-        ("complete", "yes", ': complete: expected true or false, got "yes"'),
-        ("rows", {}, ": rows: expected a list, got {}"),
         ("schema", 2, f" has version 2 of the format and this reads {SCHEMA}: measure again with `groundup bench`"),
         ("schema", 4, f" has version 4 of the format and this reads {SCHEMA}: it needs another version of groundup"),
-        ("schema", "3", ': schema: expected the format\'s version, a whole number, got "3"'),
-        ("schema", True, ": schema: expected the format's version, a whole number, got true"),
         ("schema", ..., ": schema: expected the format's version, a whole number, got null"),
         ("kind", "else", " is no results file of `groundup bench`: expected kind 'groundup bench', got \"else\""),
-        ("kind", ["groundup race"], " is no results file of `groundup bench`: expected kind 'groundup bench', got [\""),
-        (
-            "kind",
-            "groundup race",
-            " is a race's results: its charts lie beside it, and `groundup race` draws them again",
-        ),
     ],
 )
 def test_a_wrong_entry_is_named_with_what_was_expected(path: str, value: Any, expected: str, tmp_path: Path) -> None:
@@ -179,31 +146,6 @@ def test_a_row_without_its_sizes_is_refused(kind: str, sizes: int, tmp_path: Pat
     whole["rows"][0]["shape"] = [64] * (sizes - 1)
     expected = f": rows[0].shape: expected {sizes} sizes of a {kind}, got {sizes - 1}"
     assert refusal(tmp_path, json.dumps(whole)) == expected
-
-
-def test_an_unknown_kind_of_row_is_refused(tmp_path: Path) -> None:
-    said = refusal(tmp_path, changed("rows.0.kind", "guess"))
-    assert said == f': rows[0].kind: expected one of {", ".join(KINDS)}, got "guess"'
-
-
-def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
-    for large in ("1e999", "1" + "0" * 400):  # 1e999 is named as it stands, a long number by its digits
-        text = changed("rows.0.measurement.median", 12345.0).replace("12345.0", large)
-        assert re.fullmatch(r" is not JSON: .*larger (number )?than a float holds", refusal(tmp_path, text))
-
-
-def test_half_a_character_is_refused(tmp_path: Path) -> None:
-    whole = document()
-    whole["command"] = "\ud800"
-    assert refusal(tmp_path, json.dumps(whole)) == ": command: expected text, got half a character"
-    whole["environment"]["\ud800"] = whole["command"] = ""
-    assert refusal(tmp_path, json.dumps(whole)) == ": environment: expected names of whole characters"
-
-
-def test_a_fact_may_be_nested_deeply(tmp_path: Path) -> None:
-    text = changed("environment.of another version", "DEEP").replace('"DEEP"', "[" * 600 + "]" * 600)
-    (tmp_path / "results.json").write_text(text)
-    assert load(tmp_path / "results.json").environment["of another version"]
 
 
 ODD = st.one_of(
@@ -247,7 +189,7 @@ SMALL = replace(
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400 if WIDE else 100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mutated())
 def test_the_reader_and_the_published_schema_agree(whole: dict[str, Any]) -> None:
     found = fault(whole)
@@ -260,30 +202,6 @@ def test_the_reader_and_the_published_schema_agree(whole: dict[str, Any]) -> Non
 
 def schema_place(error: jsonschema.ValidationError) -> str:
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in error.absolute_path).lstrip(".")
-
-
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-@given(whole=mutated())
-def test_a_damaged_file_is_read_or_refused_by_name_and_never_ends_in_a_traceback(
-    whole: dict[str, Any], tmp_path: Path
-) -> None:
-    path = tmp_path / "results.json"
-    path.write_text(json.dumps(whole), encoding="utf-8")
-    try:
-        results = load(path)
-    except ValueError as error:
-        assert str(error).startswith(str(path))  # noqa: PT017
-    else:
-        assert VALIDATOR.is_valid(whole)
-        assert len(results.rows) == len(whole["rows"])
-
-
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.recursive(ODD, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6))
-def test_any_json_is_refused_by_name(tmp_path: Path, whole: Any) -> None:
-    assert refusal(tmp_path, json.dumps(whole))
 
 
 @pytest.mark.parametrize(
@@ -306,11 +224,6 @@ def test_a_file_that_is_no_results_file_is_refused(text: str | bytes, expected: 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
         load(tmp_path / "absent.json")
-
-
-def test_reading_needs_no_validator_installed() -> None:
-    forgetful = "import sys; sys.modules['jsonschema'] = None; import shared.bench.records.document"
-    subprocess.run([sys.executable, "-c", forgetful], check=True)
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("bench-*/results.json")), ids=lambda path: path.parent.name)

@@ -91,10 +91,6 @@ def test_a_skipped_row_and_unknown_values_are_no_numbers() -> None:
     assert cells == ["PyTorch", "skipped", "-", "", "", "-", "", "-", ""]
 
 
-def test_no_rows_no_tables() -> None:
-    assert list(tables([])) == []
-
-
 def test_a_recorded_gpu_stands_beside_the_emulators_time_within_80_columns() -> None:
     found = gpu_record.reference()
     assert found is not None

@@ -13,7 +13,7 @@ from shared.bench.records.document import Results
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.style import Chart
 from shared.charts.drawing.words import NO_BREAK
-from shared.charts.figures.ladder_share import common_size, ladder_share
+from shared.charts.figures.ladder_share import ladder_share
 from shared.charts.figures.operations import operations
 from shared.charts.figures.products_and_steps import products, steps
 from shared.charts.figures.roofline import roofline
@@ -79,25 +79,6 @@ def test_rows_agree_about_their_reference_within_a_quarter() -> None:
     for times, agreed in ((1.2, True), (1.3, False)):
         other = replace(row, ratio=(row.ratio or 1.0) * times)
         assert trust.same_reference([row, other, replace(other, ratio=None)]) is agreed
-
-
-def test_a_row_without_a_time_or_a_ratio_is_steady() -> None:
-    row = next(row for row in full_results().rows if row.kind == "ladder" and row.ratio)
-    assert trust.steady(replace(row, measurement=None, ratio=None, ratio_noise=None))
-    assert trust.steady(replace(row, ratio_noise=trust.UNSTEADY))
-    assert not trust.steady(replace(row, ratio_noise=0.26))
-
-
-def test_no_share_is_claimed_where_the_library_was_not_equally_fast_beside_each_rung() -> None:
-    """NumPy thirty times slower beside one rung than beside the next: one of the two is wrong."""
-    ladders = [row for row in full_results().rows if row.kind == "ladder" and row.ratio]
-    size = common_size([row for row in ladders if not row.emulated])
-    rungs = [row for row in ladders if row.stage == THREE and row.shape[0] == size]
-    disturbed = replace(rungs[-1], ratio=(rungs[-1].ratio or 1.0) / 30)
-    assert trust.same_reference(rungs)
-    results = changed(lambda row: disturbed if row.key == disturbed.key else row)
-    assert title(ladder_share, results) == SUBJECTS[ladder_share]
-    assert "3,354" not in title(ladder_share, results)
 
 
 def test_the_foot_of_a_figure_says_what_spoilt_the_run() -> None:

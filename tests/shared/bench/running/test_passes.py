@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shared.bench.measuring.noise import STUDENT_99, agree, noise
 from shared.bench.measuring.rows import BenchRow
@@ -34,12 +32,6 @@ def test_students_t_is_that_of_the_distribution() -> None:
 def test_a_single_pass_states_no_noise() -> None:
     assert noise([3.0]) is None
     assert agree(1.0, None, 5.0, 0.1) is None
-
-
-@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=9))
-def test_a_ratio_and_its_inverse_are_equally_sure(values: list[float]) -> None:
-    inverse = [1 / value for value in values]
-    assert noise(values) == pytest.approx(noise(inverse), rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("passes", [3, 5])
@@ -103,11 +95,3 @@ def test_what_one_pass_skipped_and_another_measured_counts_as_measured() -> None
     (merged,) = merge([skipped, ROW])
     assert (merged.skipped, merged.seconds, merged.passes, merged.ratio_noise) == (None, 2.0, 1, None)
     assert merge([skipped, skipped]) == [skipped]
-
-
-def test_memory_and_accuracy_are_medians_too() -> None:
-    rows = [
-        replace(ROW, measurement=None, ratio=None, memory=m, accuracy=a) for m, a in ((10, 0.5), (30, 0.7), (20, 0.6))
-    ]
-    (merged,) = merge(rows)
-    assert (merged.memory, merged.accuracy) == (20, 0.6)

@@ -86,11 +86,6 @@ def test_steps_inference_training_and_memory_answer_their_questions() -> None:
     assert sorted(answers(rows).values()) == [3.0, 16.0, 25.0]
 
 
-def test_what_was_emulated_answers_nothing() -> None:
-    rows = [row("epoch", "stage1_pure_python", 10.0), replace(row("epoch", "stage3_c", 1.0), emulated=True)]
-    assert answers(rows) == {}
-
-
 def test_every_question_belongs_to_a_job_and_every_job_has_one() -> None:
     titles = [job.title for job in jobs(Plan(stages=(), mnist=""))]
     assert {question.job for question in predict.QUESTIONS} <= set(titles)

@@ -1,11 +1,6 @@
 """shared.bench.running.session: passes in their order, results kept after every job, nothing lost to interrupts."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +9,13 @@ import pytest
 
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import summarise
-from shared.bench.records.document import Results, load
+from shared.bench.records.document import Results
 from shared.bench.running import session, worker
 from shared.bench.running.plan import Job, Plan
 from shared.bench.running.predict import Question
 from shared.bench.running.session import Session, Watcher, start_process
 from shared.machine.hardware import usable_cores
 from shared.machine.software import THREAD_VARIABLES
-from tests import interrupts
-from tests.wide import wide, widely
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAN = Plan(
@@ -166,66 +159,6 @@ def test_a_process_that_dies_is_told_with_how_it_ended(monkeypatch: pytest.Monke
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(ChildProcessError, match=r"pass 2: its process ended with exit code 3 before its work was done"):
         list(start_process(PLAN, 2, [0]))
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
-def test_a_process_that_is_killed_is_told_with_its_signal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(ChildProcessError, match="was killed by signal 9"):
-        list(start_process(PLAN, 1, [0]))
-
-
-MEASURING = """
-import os, sys
-if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
-    import atexit, time
-    from pathlib import Path
-    from shared.bench.kinds import ladders
-    from shared.bench.measuring.compared_candidates import Effort
-
-    real = ladders.ladder_rows
-
-    def one_row_and_a_long_wait(stages, **_):
-        yield next(iter(real(stages, sizes=[2], effort=Effort(repeats=1, threads=1))))
-        Path(os.environ["READY"]).write_text(str(os.getpid()))
-        time.sleep(60)
-
-    ladders.ladder_rows = one_row_and_a_long_wait
-"""
-
-
-@wide
-@pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))
-def test_an_interrupted_program_keeps_its_results_and_leaves_no_process_behind(tmp_path: Path, number: int) -> None:
-    (tmp_path / "sitecustomize.py").write_text(MEASURING)
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    environment = {name: value for name, value in os.environ.items() if name not in THREAD_VARIABLES}
-    environment |= {"PYTHONPATH": path, "READY": str(tmp_path / "ready")}
-    options = ["--threads", "1", "--stages", "2", "--only", "ladders", "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-c", "from groundup.cli import main; main()", "bench", *options]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(
-        command, env=environment, **pipes, text=True, start_new_session=True, preexec_fn=interrupts.hear
-    )
-    try:
-        for _ in range(1200):
-            if (tmp_path / "ready").exists() or process.poll() is not None:
-                break
-            time.sleep(0.05)
-        os.kill(process.pid, number)
-        _, error = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 2, error
-    assert "rows that were measured so far are kept" in error
-    results = load(tmp_path / "out" / "results.json")
-    assert (results.complete, results.passes) == (False, 0)
-    assert [each.kind for each in results.rows if each.kind == "ladder"] == ["ladder"]
-    assert (tmp_path / "out" / "report.html").is_file()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "ready").read_text()), 0)
 
 
 def test_a_plan_survives_its_way_to_another_process() -> None:
