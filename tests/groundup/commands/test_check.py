@@ -130,17 +130,6 @@ def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_re
     assert "relu, " in report[-1]
 
 
-@wide
-def test_a_bug_in_json_keeps_exit_code_and_names(wrong_relu: None) -> None:
-    result = run("2", "--dtype", "float32", "--json")
-    assert result.exit_code == 1
-    document = json.loads(result.stdout)
-    found = document["equivalence"][0]["first_divergence"]
-    assert document["ok"] is False
-    assert (found["op"], found["layer"]) == ("relu_backward", "2")
-    assert document["gradients"] == {}  # measured in float64 only
-
-
 def test_stage_2_can_be_the_reference() -> None:
     result = run("2", "--reference", "2", "--dtype", "float32", "--json")
     assert result.exit_code == 0
@@ -171,19 +160,6 @@ def test_a_mistake_is_an_error_that_says_what_is_wrong(arguments: list[str], mes
     assert message in str(error)
 
 
-def test_a_stage_that_was_asked_for_and_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "available_stages", lambda: ["stage1_pure_python", "stage2_numpy"])
-    error = run("stage3_c").exception
-    assert isinstance(error, contract.StageUnavailable)
-    assert "stage3_c is not installed" in str(error)
-
-
-def test_help_shows_an_example() -> None:
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "groundup check 2 --dtype float32 --full" in result.stdout
-
-
 @wide
 def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
     """Not all at the end: whoever reads a log sees where it is."""
@@ -207,13 +183,6 @@ def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
     ]
     assert rest.endswith("All agree.\n")
     assert process.returncode == 0
-
-
-@wide
-def test_json_stays_one_document_in_a_pipe() -> None:
-    result = run("2", "--dtype", "float64", "--json")
-    assert json.loads(result.stdout)["ok"]
-    assert "checking stage 2: NumPy, float64: trajectory (" in result.stderr
 
 
 def test_the_share_grows_within_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
