@@ -248,9 +248,9 @@ def check_installed() -> str:
 
     from shared.machine.software import extra
 
-    program = mpiexec()
-    if find_spec("mpi4py") is None or program is None:
-        what = "mpiexec" if program is None else "mpi4py"
+    program, has_mpi4py = mpiexec(), find_spec("mpi4py") is not None
+    if program is None or not has_mpi4py:
+        what = "mpiexec" if has_mpi4py else "mpi4py"
         raise ValueError(f"several ranks need {what}, which is not installed; install the extra mpi: {extra('mpi')}")
     return program
 

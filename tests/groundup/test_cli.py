@@ -10,6 +10,7 @@ import pytest
 from groundup import __version__, cli
 from groundup.doctor import DEPENDENCIES
 from shared.bench.running.plan import PARTS
+from tests.wide import wide, widely
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -24,23 +25,10 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
     ("arguments", "message"),
     [
         (["frob"], "No such command 'frob'"),
-        (["train", "stage9"], "unknown stage 'stage9'"),
         (["train", "numpy", "--epochs", "many"], "'--epochs'"),
-        (["train", "numpy", "--epochs", "0"], "epochs: expected at least 1, got 0"),
-        (["train", "numpy", "--batch-size", "-4"], "batch_size: expected at least 1, got -4"),
-        (["train", "numpy", "--hidden", "-3"], "expected sizes of at least 1"),
-        (["train", "numpy", "--learning-rate", "nan"], "learning_rate: expected a finite number"),
-        (["train", "numpy", "--activation", "swish"], "unknown activation 'swish'; choose one of identity, relu"),
-        (["train", "numpy", "--loss", "l1"], "unknown loss 'l1'; choose one of"),
-        (["train", "numpy", "--dtype", "float16"], "unknown dtype 'float16'"),
-        (["train", "numpy", "--dropout", "1"], "dropout: expected a rate of at least 0 and below 1"),
-        (["train", "numpy", "--dataset", "imagenet"], "imagenet"),
         (["train", "numpy", "--dataset", "mnist", "--data-dir", "nowhere"], "nowhere"),
-        (["train", "numpy", "--resume", "nowhere"], "no checkpoint at nowhere"),
         (["race", "--epochs", "0"], "epochs must be at least 1, got 0"),
-        (["race", "--stages", "1,7"], "unknown stage '7'"),
         (["check", "stage9"], "unknown stage 'stage9'"),
-        (["bench", "--stages", "stage9"], "unknown stage 'stage9'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -81,10 +69,7 @@ def test_an_unwritable_output_folder_is_named(
     [
         (OSError(13, "Permission denied", "a/b"), "a/b: Permission denied"),
         (OSError(18, "Invalid cross-device link", "a/b", None, "c/d"), "a/b -> c/d: Invalid cross-device link"),
-        (OSError(2, "No such file or directory", b"a/b"), "a/b: No such file or directory"),
-        (OSError(9, "Bad file descriptor", 7), "[Errno 9] Bad file descriptor: 7"),
         (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
-        (OSError("cannot write a/b: it is full"), "cannot write a/b: it is full"),
     ],
 )
 def test_an_error_of_the_system_begins_with_its_paths(
@@ -158,7 +143,7 @@ def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> N
     assert f"  groundup {name}" in out
 
 
-@pytest.mark.parametrize("command", [["studio"], ["look"], ["learn", "hint"], ["learn", "check"]])
+@pytest.mark.parametrize("command", [["look"], ["learn", "check"]])
 def test_help_puts_one_pair_of_brackets_around_an_argument_that_may_be_left_out(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,7 +169,7 @@ def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, f"groundup {__version__}\n", "")
 
 
-@pytest.mark.parametrize("how", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}])
+@pytest.mark.parametrize("how", widely([{"LC_ALL": "POSIX", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "ascii"}]))
 def test_an_output_that_lacks_a_character_gets_a_question_mark(how: dict[str, str], tmp_path: Path) -> None:
     code = "from groundup import cli; cli.program = lambda asked: lambda **_: print('5', chr(181) + 's'); cli.main([])"
     given = {**os.environ, **how}
@@ -192,6 +177,7 @@ def test_an_output_that_lacks_a_character_gets_a_question_mark(how: dict[str, st
     assert (result.returncode, result.stdout, result.stderr) == (0, b"5 ?s\n", b"")
 
 
+@wide
 def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "stage2_numpy.train", "--help"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -204,8 +190,6 @@ def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:
     [
         (["learn", "reset"], "error: Missing argument 'task'. See: groundup learn reset --help"),
         (["bench", "compare"], "error: Missing argument 'old'. See: groundup bench compare --help"),
-        (["bench", "--nope"], "See: groundup bench --help"),
-        (["learn", "--folder"], "See: groundup learn --help"),
         (["lern"], "See: groundup --help"),
     ],
 )
@@ -215,11 +199,6 @@ def test_a_mistake_in_a_command_names_the_help_of_that_command(
     code, _, err = run(arguments, capsys)
     assert code == 2
     assert said.lower() in err.lower()  # an older Typer writes the argument as TASK
-
-
-def test_a_misspelled_command_is_told_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(["lern"], capsys)
-    assert (code, "No such command 'lern'" in err, "Did you mean" in err, "'learn'" in err) == (2, True, True, True)
 
 
 LIGHT = ["look", "doctor", "run", "lens", "studio", "learn"]
@@ -247,7 +226,7 @@ def test_the_packages_that_are_asked_for_at_the_start_are_the_dependencies() -> 
     assert {"typer", *cli.NEEDED} == set(DEPENDENCIES)
 
 
-@pytest.mark.parametrize("name", cli.NEEDED)
+@pytest.mark.parametrize("name", widely(cli.NEEDED))
 def test_a_missing_package_is_told_before_the_work_begins_also_by_a_command_that_works_without_it(
     name: str, tmp_path: Path
 ) -> None:

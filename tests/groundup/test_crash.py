@@ -155,32 +155,6 @@ Thing()
     assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
 
 
-def test_any_other_error_in_a_destructor_is_told_as_python_tells_it(tmp_path):
-    command = """
-class Thing:
-    def __del__(self):
-        raise ZeroDivisionError
-Thing()
-"""
-    code, _, err = ended(command, tmp_path, prepared=None)
-    assert code == 0
-    assert err.startswith("Exception ignored in: <function ")
-    assert err.endswith("ZeroDivisionError: \n")
-
-
-@with_signals
-def test_ctrl_c_in_a_destructor_is_not_lost_where_a_second_one_is_ignored(tmp_path):
-    command = """
-from shared.bench.measuring.threads import one_interrupt
-class Thing:
-    def __del__(self):
-        ctrl_c()
-with one_interrupt():
-    Thing()
-"""
-    assert ended(command + indent(GOES_ON, "    "), tmp_path) == INTERRUPTED
-
-
 @with_signals
 def test_ctrl_c_waits_until_a_constructor_of_llvmlite_has_ended(tmp_path):
     command = """
@@ -194,53 +168,6 @@ sys.setprofile(interrupt)
 binding.get_default_triple()
 """
     assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
-
-
-@with_signals
-def test_ctrl_c_waits_until_llvmlite_has_noted_that_memory_is_freed(tmp_path):
-    command = """
-from llvmlite import binding
-calls = []
-def after_a_call():
-    calls.append(None)
-    if len(calls) == 2:
-        ctrl_c()
-binding.ffi.register_lock_callback(lambda: None, after_a_call)
-binding.get_default_triple()  # two calls: LLVM writes a string, and frees it
-"""
-    assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
-
-
-@with_signals
-def test_ctrl_c_waits_until_a_class_has_named_its_attributes(tmp_path):
-    command = """
-class Attribute:
-    def __set_name__(self, owner, name):
-        ctrl_c()
-try:
-    class Owner:
-        attribute = Attribute()
-except Exception as error:
-    print(f"{type(error).__name__}: {error}")
-"""
-    assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
-
-
-@with_signals
-def test_ctrl_c_that_a_training_notes_is_not_lost_in_a_destructor_before_it(tmp_path):
-    command = """
-from shared.training.interrupts import noted_interrupts
-class Thing:
-    def __del__(self):
-        ctrl_c()
-Thing()
-with noted_interrupts() as note:
-    until = time.monotonic() + 10
-    while not note.requested and time.monotonic() < until:
-        time.sleep(0.001)
-print(note.requested, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
-"""
-    assert ended(command, tmp_path) in [(0, "True True\n", ""), INTERRUPTED]
 
 
 @with_signals

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -17,7 +17,6 @@ from groundup.inside import (
     hidden_activations,
     host_parameters,
     most_wrong,
-    probabilities,
     saliency,
     scores,
 )
@@ -66,8 +65,6 @@ def test_the_confusion_matrix_is_what_a_loop_counts(case: tuple[np.ndarray, np.n
     [
         ([0, 1], [0], "2 labels but 1 predictions; expected one each"),
         ([0, 3], [0, 1], "labels: expected classes from 0 to 2, got 0 to 3"),
-        ([0, 1], [-1, 1], "predictions: expected classes from 0 to 2, got -1 to 1"),
-        ([0.0, 1.0], [0, 1], r"labels: expected integers \(n,\), got float64 of shape \(2,\)"),
         ([[0], [1]], [0, 1], r"labels: expected integers \(n,\), got int64 of shape \(2, 1\)"),
     ],
 )
@@ -93,17 +90,11 @@ def test_the_most_wrong_are_wrong_and_sorted_and_no_other_mistake_is_surer(
     assert found.tolist() == expected
 
 
-def test_the_most_wrong_of_a_network_that_is_right_are_none() -> None:
-    assert most_wrong(np.eye(3), np.arange(3), 5).tolist() == []
-
-
 @pytest.mark.parametrize(
     ("beliefs", "labels", "count", "message"),
     [
         (np.eye(3), np.arange(2), 1, "most_wrong: 2 labels for 3 samples; expected one each"),
-        (np.eye(3), np.array([0, 1, 3]), 1, "most_wrong: labels: expected classes from 0 to 2, got 0 to 3"),
         (np.eye(3), np.arange(3), -1, "most_wrong: count: expected at least 0, got -1"),
-        (np.ones(3), np.arange(3), 1, r"probabilities: expected a matrix .* got shape \(3,\)"),
     ],
 )
 def test_most_wrong_refuses_what_does_not_fit(beliefs: Any, labels: Any, count: int, message: str) -> None:
@@ -169,21 +160,9 @@ def test_a_unit_is_dead_only_where_it_is_0_for_every_sample() -> None:
     assert dead_units(activations) == 0.5
 
 
-@given(arrays.arrays(np.float64, (3, 4), elements=st.sampled_from([0.0, -0.0, 1.0, 1e-300, -2.0])))
-def test_the_share_of_dead_units_is_what_a_loop_counts(activations: np.ndarray) -> None:
-    dead = [all(row[unit] == 0 for row in activations) for unit in range(4)]
-    assert dead_units(activations) == sum(dead) / 4
-
-
 def test_dead_units_of_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match=r"activations: expected a matrix with at least one row .* shape \(0, 4\)"):
         dead_units(np.zeros((0, 4)))
-
-
-def test_probabilities_add_up_to_one_and_keep_the_order() -> None:
-    found = probabilities(np.array([[1.0, 3.0, 2.0], [1e4, 0.0, -1e4]]))
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    assert found.argmax(axis=1).tolist() == [1, 0]
 
 
 # --- which pixels a score hangs on ---
@@ -211,23 +190,6 @@ def test_saliency_is_the_slope_of_the_label_s_score(sizes: tuple[int, ...], acti
     assert compared >= 0.9 * x.size
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_a_relu_network_is_linear_between_its_kinks_and_saliency_is_its_matrix(seed: int) -> None:
-    parameters, x = parameters_of((6, 5, 4, 3), seed), inputs((6, 5, 4, 3), 1, seed)
-    first, second = (each[0] > 0 for each in hidden_activations(parameters, "relu", x))
-    w1, _, w2, _, w3, _ = parameters
-    matrix = (w1 * first) @ (w2 * second) @ w3
-    for label in range(3):
-        np.testing.assert_allclose(saliency(parameters, "relu", x, np.array([label]))[0], matrix[:, label], atol=1e-12)
-
-
-def test_without_a_hidden_layer_saliency_is_the_label_s_column() -> None:
-    weights, bias = parameters_of((5, 3))
-    found = saliency([weights, bias], "relu", np.ones((2, 5)), np.array([2, 0]))
-    np.testing.assert_array_equal(found, weights.T[[2, 0]])
-
-
 def test_saliency_leaves_its_arguments_as_they_were_and_keeps_float32() -> None:
     parameters = [each.astype(np.float32) for each in parameters_of((5, 4, 3))]
     before = [each.copy() for each in parameters]
@@ -242,15 +204,8 @@ def test_saliency_leaves_its_arguments_as_they_were_and_keeps_float32() -> None:
     [
         ({"activation": "swish"}, "unknown activation 'swish'; choose one of identity"),
         ({"x": np.ones((4, 6))}, r"x is \(4, 6\) but W1 is \(5, 4\); x's columns must equal W1's rows"),
-        ({"x": np.ones(5)}, r"saliency: x: expected a matrix .* got shape \(5,\)"),
         ({"labels": np.array([0, 1, 2])}, "saliency: 3 labels for 4 samples; expected one each"),
-        ({"labels": np.array([0, 1, 2, 3])}, "labels: expected classes from 0 to 2, got 0 to 3"),
-        ({"parameters": [np.ones((5, 4))]}, r"parameters: expected \[W1, b1, W2, b2, …\], pairs, got 1 arrays"),
         ({"parameters": [np.ones((5, 4)), np.ones(3)]}, r"W1 is \(5, 4\) and b1 is \(3,\); expected \(m, n\)"),
-        (
-            {"parameters": [np.ones((5, 4)), np.ones(4), np.ones((3, 3)), np.ones(3)]},
-            r"W1 is \(5, 4\) but W2 is \(3, 3\); they cannot follow",
-        ),
     ],
 )
 def test_saliency_names_what_does_not_fit(change: dict[str, Any], message: str) -> None:

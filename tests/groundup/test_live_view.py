@@ -24,6 +24,8 @@ from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from tests import interrupts
 from tests.shared.training import small_runs
 from tests.shared.training import test_layered_runs as layered_runs
+from tests.stages import STAGE_PARAMS
+from tests.wide import widely
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (187, "3:07"), (3642, "1:00:42")])
@@ -76,6 +78,7 @@ def trained(
     return network
 
 
+@pytest.mark.parametrize("stage", widely(STAGE_PARAMS, 3), indirect=True)
 def test_watching_changes_no_number(stage: contract.Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groundup.live_view.REFRESH", 0.0)
     monkeypatch.setattr("groundup.live_view.SHARE", 1e9)  # so that every step is measured
@@ -121,13 +124,6 @@ def test_the_terminal_is_given_back_where_the_training_fails() -> None:
     assert sys.stdout is before
 
 
-def test_a_training_that_never_starts_draws_nothing(tmp_path: Path) -> None:
-    terminal = Terminal()
-    with pytest.raises(ValueError, match="no checkpoint at"):
-        trained(contract.load_stage("numpy"), console_on(terminal), saving=Saving(tmp_path, resume=True))
-    assert terminal.getvalue() == ""
-
-
 def test_a_run_that_is_finished_already_draws_and_measures_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +135,7 @@ def test_a_run_that_is_finished_already_draws_and_measures_nothing(
     assert terminal.getvalue() == ""
 
 
-@pytest.mark.parametrize("width", [46, 80, 200])
+@pytest.mark.parametrize("width", [46, 200])
 def test_no_line_of_the_view_is_broken_on_a_terminal_of_any_width(width: int) -> None:
     terminal = Terminal()
     console = Console(
@@ -206,17 +202,6 @@ def command(*arguments: str) -> None:
 def test_live_and_silent_exclude_each_other(other: str) -> None:
     with pytest.raises(ValueError, match=f"--live and {other} exclude each other: choose one of them"):
         command("numpy", "--live", other)
-
-
-def test_live_without_a_terminal_prints_what_training_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    command("numpy", "--epochs", "1", "--hidden", "4", "--live")
-    heading, columns, epoch, last = capsys.readouterr().out.splitlines()
-    assert heading.startswith("stage 2: NumPy, 784-4-10 relu")
-    assert (columns.split()[0], epoch.split()[0]) == ("epoch", "1")
-    assert last.startswith("1 epoch done. Test accuracy ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal, which Windows has not")

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from groundup.cli import main
-from shared.contract import load_stage
+from shared.contract import is_emulated, load_stage
 from shared.data.datasets import Form, check_apart, load_dataset
 from shared.training.checkpoints import build_network, load_checkpoint, restore_optimizer, save_checkpoint
 from tests.shared.data.own_sets import FLAGS, SHAPES, flags, shapes
 from tests.stages import STAGE_PARAMS, USABLE_STAGES, without_announcement
-from tests.wide import widely
+from tests.wide import WIDE, widely
 
 SETS = {"shapes": ("shapes", []), "flags": ("flags.npz", ["--colour"])}
 """Name -> (place, options)."""
@@ -28,15 +28,21 @@ SMALL = ["--dataset", "shapes", "--resize", "6"]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both sets, and in `run` a training of stage 2 on the shapes."""
     folder = tmp_path_factory.mktemp("own")
     shapes(folder / "shapes", train=8, test=4)
     flags(folder / "flags.npz", train=24, test=12)
+    words = ("--dataset", folder / "shapes", "--hidden", 6, "--epochs", 1, "--quiet", "--run-dir", folder / "run")
+    assert run("train", 2, *words) == 0
     return folder
 
 
 @pytest.fixture(autouse=True)
 def _there(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the folder of the sets; figures, which have tests of their own, are not drawn."""
     monkeypatch.chdir(made)
+    monkeypatch.setattr("groundup.race_results.draw", lambda *_: [])
+    monkeypatch.setattr("groundup.look.write_page", lambda *_: None)
 
 
 def run(*arguments: object) -> int:
@@ -59,7 +65,7 @@ def train(name: str, folder: Path, *more: object, stage: str = "stage2_numpy") -
     )
 
 
-@pytest.mark.parametrize("stage", widely(reversed(STAGE_PARAMS), first=2))
+@pytest.mark.parametrize("stage", widely([STAGE_PARAMS[i] for i in (2, 3, 1, 0)]))
 @pytest.mark.parametrize("name", widely(SETS))
 def test_a_set_goes_through_training_resuming_and_looking(
     stage: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -82,17 +88,20 @@ def test_a_set_goes_through_training_resuming_and_looking(
     ]
     rights = [document["confusion"][i][i] for i in range(data.classes)]
     assert [each["right"] for each in document["by_class"]] == rights
-    assert (tmp_path / "run" / "look" / "look.html").is_file()
 
 
-@pytest.mark.parametrize("name", widely(["flags", "shapes"]))
-def test_all_stages_race_on_a_set_and_agree(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "stages"), widely([("flags", USABLE_STAGES[:2]), ("flags", USABLE_STAGES), ("shapes", USABLE_STAGES)])
+)
+def test_the_stages_race_on_a_set_and_agree(
+    name: str, stages: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place, options = SETS[name]
     words = ["--dataset", place, *options, "--hidden", 4, "--epochs", 1, "--limit", 12, "--batch-size", 4, "--json"]
-    assert run("race", *words, "--out", tmp_path) == 0
+    assert run("race", *words, "--stages", ",".join(stages), "--out", tmp_path) == 0
     document = json.loads(without_announcement(capsys.readouterr().out))
     assert document["agree"]
-    assert [each["stage"] for each in document["stages"]] == USABLE_STAGES
+    assert [each["stage"] for each in document["stages"]] == stages
     assert document["settings"]["dataset"] == name
     assert document["network"] == ([400, 4, 3] if name == "shapes" else [1152, 4, 4])
 
@@ -108,9 +117,10 @@ def test_first_and_last_layer_of_a_known_network_follow_the_set(stage: str, tmp_
 
 @pytest.mark.parametrize("augmentation", [["--augment-shift", 1], ["--augment-rotation", 20]])
 def test_images_that_are_no_squares_are_moved_as_the_set_says(tmp_path: Path, augmentation: list[object]) -> None:
-    for stage in USABLE_STAGES[1:]:
+    stages = [stage for stage in USABLE_STAGES[1:] if WIDE or not is_emulated(stage)]
+    for stage in stages:
         assert train("flags", tmp_path / stage, *augmentation, "--normalise", stage=stage) == 0
-    first, *others = (load_checkpoint(tmp_path / stage / "last.safetensors") for stage in USABLE_STAGES[1:])
+    first, *others = (load_checkpoint(tmp_path / stage / "last.safetensors") for stage in stages)
     for other in others:
         for one, same in zip(first.parameters, other.parameters, strict=True):
             np.testing.assert_allclose(one, same, rtol=1e-4, atol=1e-6)
@@ -133,7 +143,6 @@ def test_a_set_that_was_moved_is_found_with_data_dir(tmp_path: Path, capsys: pyt
     [
         (lambda p: [(p / part / "bar").rename(p / part / "arc") for part in PARTS], "bar was class 0 and is arc"),
         (lambda p: [shutil.rmtree(p / part / "ring") for part in PARTS], "in 2 classes now"),
-        (lambda p: shutil.copytree(p / "train" / "bar", p / "train" / "zoo"), "in 4 classes now"),
     ],
 )
 def test_a_set_with_other_classes_is_not_the_one_that_was_learned(
@@ -158,9 +167,7 @@ def test_a_set_with_other_pictures_is_not_gone_on_with(tmp_path: Path, capsys: p
     ("words", "sentence"),
     [
         ([*SMALL, "--model", "lenet5"], "lenet5 for images of 6 by 6 pixels in 3 classes: layer 4, Conv(16, 5): "),
-        (["--dataset", "shapes", "--resize", "3", "--model", "residual_cnn"], "layer 12, MaxPool(2): input is 1 x 1"),
         (["--dataset", "nothing-here"], "unknown data set 'nothing-here'; choose one of mnist-subset"),
-        (["--dataset", "./nothing-here"], "there is no such folder"),
         (["--dataset", "shapes", "--data-dir", "."], "--data-dir is for the full sets"),
         (["--dataset", "shapes", "--resize", "big"], "--resize: expected a size like 28"),
         (["--colour"], "colour and resize are for images of your own"),
@@ -176,7 +183,7 @@ def test_mistakes_are_one_sentence(
         assert sentence in error_of(capsys, "race", "--stages", 2, *words, "--out", tmp_path / "race")
 
 
-@pytest.mark.parametrize("place", [".", "train", "train/bar", "test/new/run"])
+@pytest.mark.parametrize("place", [".", "test/new/run"])
 def test_results_among_the_pictures_of_a_set_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
@@ -194,15 +201,6 @@ def test_results_beside_the_pictures_are_not(tmp_path: Path) -> None:
     check_apart(str(tmp_path), None, tmp_path / "runs" / "train")
     check_apart("mnist-subset", None, tmp_path)
     check_apart("mnist", tmp_path, tmp_path)
-
-
-def test_a_run_that_cannot_go_on_is_named_in_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = shutil.copytree("shapes", tmp_path / "set")
-    assert run("train", 2, "--dataset", place, "--epochs", 1, "--run-dir", tmp_path / "run", "--quiet") == 0
-    shutil.rmtree(place)
-    told = error_of(capsys, "train", 2, "--resume", tmp_path / "run", "--epochs", 2)
-    expected = f"{place}: expected a folder of images or an .npz file, but there is no such folder"
-    assert told == f"error: the run {tmp_path / 'run'} cannot go on: {expected}\n"
 
 
 def test_what_was_done_with_the_data_is_a_line_for_the_user(
@@ -224,19 +222,14 @@ def _as_python_does(message: Warning, category: type[Warning], filename: str, li
     "changed",
     [
         {"data": {"shape": [1, 20, 20], "classes": ["bar", "cross"]}},
-        {"data": {"shape": [1, 20, 21], "classes": list(SHAPES)}},
-        {"data": None},
         {"dataset": "//server/share/set"},
-        {"dataset": "mnist"},
         {"colour": "yes"},
-        {"resize": 20},
     ],
 )
 def test_notes_of_strangers_lead_nowhere_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
 ) -> None:
-    assert train("shapes", tmp_path / "run") == 0
-    path = tmp_path / "run" / "last.safetensors"
+    path = shutil.copytree("run", tmp_path / "run") / "last.safetensors"
     checkpoint, stage = load_checkpoint(path), load_stage("2")
     about = {**checkpoint.about_run, "notes": {**checkpoint.about_run["notes"], **changed}}
     network, optimizer = build_network(stage, checkpoint), restore_optimizer(stage, checkpoint)

@@ -20,7 +20,10 @@ from shared.data.datasets import Dataset, Split, load_dataset
 from shared.machine.environment import busy
 from shared.machine.environment import environment as command_environment
 from tests.stages import USABLE_STAGES
-from tests.wide import wide
+from tests.wide import WIDE, wide
+
+RACED = [name for name in USABLE_STAGES if WIDE or not contract.is_emulated(name)]
+"""Without the emulator, whose kernels take seconds to compile; with it in the wide tests."""
 
 SETTINGS = race.Settings(hidden=5, epochs=2, batch_size=7)
 
@@ -40,7 +43,7 @@ def small_data() -> Dataset:
 
 @pytest.fixture(scope="module")
 def laps() -> list[race.Lap]:
-    return [race.run_lap(contract.load_stage(name), small_data(), SETTINGS) for name in USABLE_STAGES]
+    return [race.run_lap(contract.load_stage(name), small_data(), SETTINGS) for name in RACED]
 
 
 STEPS = 2 * 9  # epochs x batches of 7 in 60
@@ -48,7 +51,7 @@ STEPS = 2 * 9  # epochs x batches of 7 in 60
 
 def test_all_stages_agree_on_every_prediction_and_parameter(laps: list[race.Lap]) -> None:
     found = race.agreements(laps, SETTINGS, STEPS)
-    assert list(found) == USABLE_STAGES
+    assert list(found) == RACED
     for agreement in found.values():
         assert agreement.ok
         assert agreement.other_predictions == 0
@@ -94,7 +97,7 @@ def test_what_a_stage_does_once_is_in_no_epoch(monkeypatch: pytest.MonkeyPatch) 
 
 def test_float32_agrees_within_its_own_tolerance() -> None:
     settings = race.Settings(hidden=5, epochs=2, batch_size=7, dtype="float32")
-    stages = [contract.load_stage(name) for name in USABLE_STAGES]
+    stages = [contract.load_stage(name) for name in RACED]
     laps = [race.run_lap(stage, small_data(), settings) for stage in stages]
     assert all(agreement.ok for agreement in race.agreements(laps, settings, STEPS).values())
 
@@ -122,16 +125,6 @@ def test_a_parameter_that_is_off_fails_with_its_place(laps: list[race.Lap]) -> N
     found = race.agreements([laps[0], changed(lap, network=network)], SETTINGS, STEPS)[lap.stage.name]
     assert not found.ok
     assert (found.worst.layer, found.worst.index) == ("3", (3, 1))
-
-
-def test_a_parameter_that_is_not_a_number_is_the_worst(laps: list[race.Lap]) -> None:
-    lap = laps[-1]
-    parameters = [np.array(lap.stage.arrays.to_host(array)) for array in lap.network.parameters]
-    parameters[1][4] = np.nan
-    network = lap.stage.network.Network.from_parameters(parameters, dtype="float64")
-    found = race.agreements([laps[0], changed(lap, network=network)], SETTINGS, STEPS)[lap.stage.name]
-    assert not found.ok
-    assert found.worst.index == (4,)
 
 
 def test_the_first_samples_of_the_bundled_subset_hold_every_class() -> None:
@@ -210,11 +203,11 @@ def test_where_another_program_computes_the_ladders_are_measured_on_one_thread(
 
 
 def test_where_the_ladders_cannot_be_measured_all_else_is_kept(
-    draws: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(command, "busy", lambda facts: "busy")
     monkeypatch.setattr(race_ladders, "CODE", "raise SystemExit('no room')")
-    result = draws("--stages", "2")
+    result = run("--stages", "2")
     assert result.exit_code == 0
     assert (
         "warning: the matmul ladders were not measured: ChildProcessError: its process ended with exit code 1: no room"
@@ -222,20 +215,6 @@ def test_where_the_ladders_cannot_be_measured_all_else_is_kept(
     )
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (len(document["stages"]), document["ladders"]) == (1, [])
-    assert "training_curves.png" in document["charts"]
-
-
-def test_a_busy_machine_is_told_of_before_the_race_begins(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ended(*_: Any) -> None:
-        raise ValueError("it has begun")
-
-    monkeypatch.setattr(command, "busy", lambda facts: "the machine was not idle")
-    monkeypatch.setattr(command.racing, "run_lap", ended)
-    result = run("--stages", "2")
-    assert str(result.exception) == "it has begun"
-    assert result.stderr.splitlines() == ["warning: the machine was not idle"]
 
 
 def test_the_bar_tells_how_far_the_emulator_s_first_compilation_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,13 +310,8 @@ def test_ctrl_c_is_one_line_and_exit_2(
     ("arguments", "message"),
     [
         (["--epochs", "0"], "epochs must be at least 1, got 0"),
-        (["--hidden", "-3"], "hidden must be at least 1, got -3"),
-        (["--batch-size", "0"], "batch-size must be at least 1, got 0"),
-        (["--limit", "0"], "limit must be at least 1, got 0"),
         (["--stages", "7"], "unknown stage '7'"),
         (["--learning-rate", "nan"], "learning_rate"),
-        (["--dtype", "float16"], "float16"),
-        (["--schedule", "never"], "never"),
     ],
 )
 def test_mistakes_are_refused_with_a_sentence(run: Callable[..., Any], arguments: list[str], message: str) -> None:
@@ -360,7 +334,7 @@ def test_the_defaults_reach_92_percent_for_several_seeds() -> None:
     """The main job's promise, by NumPy alone, which agrees with the other stages to the image."""
     stage = contract.load_stage("stage2_numpy")
     data = load_dataset()
-    for seed in range(3):
+    for seed in range(3 if WIDE else 1):
         assert race.run_lap(stage, data, race.Settings(seed=seed)).test_accuracy >= 0.92
 
 
@@ -381,15 +355,6 @@ def test_an_emulated_stage_is_marked_in_json_table_and_charts(
     assert "emulated" in (tmp_path / "out" / "time_per_stage.svg").read_text()
 
 
-def test_an_emulated_stage_alone_has_no_chart_of_ladders(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(contract, "stage_facts", lambda name: {"emulated": True})
-    assert run("--stages", "2").exit_code == 0
-    assert not (tmp_path / "out" / "ladder_share.png").exists()
-    assert not (tmp_path / "out" / "time_per_stage.png").exists()
-
-
 # --- a known network ---
 
 
@@ -402,6 +367,7 @@ def digits() -> Dataset:
 MODEL = race.settings_of({"model": "lenet5", "epochs": 1})
 
 
+@wide
 def test_all_stages_train_a_model_to_the_same_numbers() -> None:
     laps = [race.run_lap(stage, digits(), MODEL) for stage in map(contract.load_stage, USABLE_STAGES)]
     found = race.agreements(laps, MODEL, steps=2)
@@ -410,17 +376,6 @@ def test_all_stages_train_a_model_to_the_same_numbers() -> None:
         assert agreement.ok
         assert agreement.other_predictions == 0
     assert {lap.network_name for lap in laps} == {"lenet5"}
-
-
-def test_a_model_that_a_stage_trains_otherwise_is_found() -> None:
-    stage = contract.load_stage("numpy")
-    lap = race.run_lap(stage, digits(), MODEL)
-    parameters = [np.array(array) for array in lap.network.parameters]
-    parameters[2][3, 1, 2, 4] += 1e-6
-    network = stage.network.Network.from_parameters(parameters, dtype="float64", architecture=lap.network.architecture)
-    found = race.agreements([lap, changed(lap, network=network)], MODEL, steps=2)[stage.name]
-    assert not found.ok
-    assert found.worst.index == (3, 1, 2, 4)
 
 
 def test_a_model_has_defaults_of_its_own_which_options_replace() -> None:
@@ -434,7 +389,6 @@ def test_a_model_has_defaults_of_its_own_which_options_replace() -> None:
     [
         ({"model": "vgg"}, "unknown model 'vgg'; choose one of lenet5, fashion_cnn, residual_cnn"),
         ({"model": "lenet5", "hidden": 5}, "--hidden is for a stack of dense layers; --model lenet5 has its own"),
-        ({"model": "lenet5", "limit": 0}, "limit must be at least 1, got 0"),
     ],
 )
 def test_settings_that_a_model_has_no_place_for_are_refused(given: dict[str, Any], message: str) -> None:

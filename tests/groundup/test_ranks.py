@@ -187,16 +187,24 @@ def test_mpiexec_of_another_mpi_and_another_number_get_a_sentence(own_set: Path,
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("mpi4py", "mpiexec", "named"),
+    [(None, None, "mpi4py"), (None, "/usr/bin/mpiexec", "mpi4py"), ("there", None, "mpiexec")],
+)
 def test_without_the_extra_there_is_one_sentence_with_the_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    mpi4py: str | None, mpiexec: str | None, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(
-        ValueError, match=r"^several ranks need mpi4py, which is not installed; install the extra mpi: .*\[mpi\]"
-    ):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: mpi4py)
+    monkeypatch.setattr(ranks, "mpiexec", lambda: mpiexec)
+    sentence = rf"^several ranks need {named}, which is not installed; install the extra mpi: .*\[mpi\]"
+    with pytest.raises(ValueError, match=sentence):
         ranks.launch(2, ["train", "2"], tmp_path, "")
+
+
+def test_a_rank_without_mpi4py_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.delenv("PMI_RANK", raising=False)
     with pytest.raises(ValueError, match="several ranks need mpi4py, which is not installed"):
         ranks.connected(None)
 

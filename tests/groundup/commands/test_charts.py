@@ -15,6 +15,7 @@ from shared.bench.records.document import Results, as_document
 from shared.charts import book
 from shared.machine.results import write_json
 from tests.shared.bench import bench_results as made
+from tests.wide import wide
 
 app = typer.Typer()
 app.command()(charts)
@@ -34,6 +35,13 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
+EMULATED = "emulated on the CPU 1.9"
+
+
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+
+
 def test_figures_and_page_are_written_beside_the_results(tmp_path: Path) -> None:
     result = run(saved(tmp_path / "run"))
     assert result.exit_code == 0, result.output
@@ -42,22 +50,14 @@ def test_figures_and_page_are_written_beside_the_results(tmp_path: Path) -> None
     assert "1 figure in" in result.output
     assert "time_per_stage" in result.output
     assert str(tmp_path / "run" / "report.html") in result.output
+    assert EMULATED not in page(tmp_path / "run")
 
 
-def test_another_folder_takes_them_where_asked(tmp_path: Path) -> None:
+def test_another_folder_takes_them_where_asked_and_the_emulators_times_too(tmp_path: Path) -> None:
     path = saved(tmp_path / "run")
-    assert run(path, "--out", tmp_path / "figures").exit_code == 0
+    assert run(path, "--out", tmp_path / "figures", "--emulated").exit_code == 0
     assert os.listdir(tmp_path / "run") == ["results.json"]
-    assert (tmp_path / "figures" / "report.html").is_file()
-
-
-def test_the_emulators_times_are_drawn_when_asked(tmp_path: Path) -> None:
-    path = saved(tmp_path / "run")
-    pages = []
-    for options in ((), ("--emulated",)):
-        assert run(path, *options).exit_code == 0
-        pages.append((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
-    assert ["emulated on the CPU 1.9" in text.replace("\u00a0", " ") for text in pages] == [False, True]
+    assert EMULATED in page(tmp_path / "figures")
 
 
 def test_a_file_with_too_little_for_a_figure_gets_its_page(tmp_path: Path) -> None:
@@ -93,6 +93,7 @@ def test_a_folder_that_takes_nothing_is_an_error_before_anything_is_drawn(tmp_pa
     assert "choose another --out" in str(result.exception)
 
 
+@wide
 def test_the_figures_of_a_gpu_report_are_drawn_from_its_file(tmp_path: Path) -> None:
     record = gpu_record.newest()
     assert record is not None

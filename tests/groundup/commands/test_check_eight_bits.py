@@ -107,17 +107,10 @@ def test_a_stage_multiplies_by_its_own_product(run_dir: Path, monkeypatch: pytes
     assert calls == [(3, 784), (3, 16)]
 
 
-def test_a_set_of_few_images_is_calibrated_on_all_of_them() -> None:
-    few = Dataset("few", *2 * (Split(np.ones((20, 4), np.float32), np.zeros(20, np.int64)),), 2)
-    assert eight_bits.calibrated_on(few, None) == 20
-    assert eight_bits.calibrated_on(few, 200) == 200  # what is asked for is not changed without a word
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["2", "3", "--int8"], "--int8 takes one stage at most, and no --compile, --dtype and --full"),
-        (["--full", "--int8"], "--int8 takes one stage at most, and no --compile, --dtype and --full"),
         (["1", "--int8"], "stage1_pure_python has no product of whole numbers; choose stage2_numpy or stage3_c"),
         (["--calibrate", "6001", "--int8"], "--calibrate: expected a number of images from 1 to 6,000, got 6,001"),
     ],

@@ -51,22 +51,6 @@ def test_a_case_from_its_program_to_the_pass(learner: Workspace, capsys: pytest.
     assert (document["current"], "8.d" in document["tasks"]) == ("1.1", False)
 
 
-def test_the_states_of_a_week_stand_below_each_other_also_beside_a_case_with_a_long_title(
-    learner: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for task in course().tasks:
-        learner.record.of(task.id).state = "skipped"
-    for case in course().cases:
-        learner.record.of(case.id).found = True
-    learner.save()
-    assert run("status", "--all") == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.endswith(("  skipped", "not mended yet"))]
-    assert len(lines) == len(course().tasks) + len(course().cases)
-    for week in course().weeks:
-        of_week = [line for line in lines if line.lstrip("> ").startswith(f"{week.number}.")]
-        assert len({line.rindex("  ") for line in of_week}) == 1, of_week
-
-
 def test_a_wrong_answer_says_which_part_is_wrong_and_exits_with_1(
     learner: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,12 +74,6 @@ def test_an_unknown_kind_or_task_is_one_line_with_what_there_is(
     assert all(kind in told for kind in KINDS)
     assert run("answer", "1.1", "25", "race") == 2
     assert "1.1 is no detective exercise" in capsys.readouterr().err
-
-
-def test_help_lists_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("answer", "--help") == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert all(f"{kind} {meaning}" in shown for kind, meaning in KINDS.items())
 
 
 def test_hints_skip_and_reset_take_a_case_and_leave_the_current_task(

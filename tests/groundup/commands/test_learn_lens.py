@@ -37,6 +37,7 @@ def line_with(learner: Workspace, file: str, text: str) -> int:
     return next(number for number, line in enumerate(learner.text(file).split("\n"), 1) if text in line)
 
 
+@wide
 def test_the_learners_kernel_is_shown_with_the_lines_of_the_learners_file(learner: Workspace) -> None:
     write(learner, KERNEL, "out[i] = a[i]", "out[i + 1] = a[i]")
     path = learner.folder / KERNEL.file

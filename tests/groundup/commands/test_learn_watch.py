@@ -22,6 +22,7 @@ from groundup.course.manifest import course
 from shared.machine import processes
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 from tests.interrupts import heard
+from tests.wide import wide
 
 FIRST = course().task("1.1")
 CLEAR = "\x1b[2J"
@@ -131,6 +132,7 @@ def test_keys_a_cancelled_check_and_a_pass(learner: Workspace, terminal: Termina
     assert locate(learner.folder, course()).record.of("1.1").hints == 1
 
 
+@wide
 def test_a_task_of_another_file_is_graded_when_it_is_saved_and_leads_there(
     learner: Workspace, terminal: Terminal
 ) -> None:

@@ -132,22 +132,6 @@ def test_a_wrong_kernel_is_shown_and_ends_with_exit_code_1(
     assert "error" not in err
 
 
-def test_what_a_script_raises_is_its_own_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("kernels.py").write_text(SCRIPT.replace('    print("the script prints")', "    raise KeyError(17)"))
-    code, _, err = run(capsys, "kernels.py:scale")
-    assert code == 1
-    lines = err.splitlines()
-    assert lines[:2] == ["Traceback (most recent call last):", '  File "kernels.py", line 38, in <module>']
-    assert lines[-1] == "KeyError: 17"
-
-
-def test_a_script_that_ends_itself_has_launched_what_it_launches(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("kernels.py").write_text(SCRIPT.replace('    print("the script prints")', "    sys.exit(3)"))
-    code, _, err = run(capsys, "kernels.py:scale")
-    assert code == 2
-    assert err == "error: kernels.py never launches a kernel scale; it launches no kernel\n"
-
-
 def test_the_page_and_two_kernels_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     Path("other.py").write_text(SCRIPT.replace("x[i] * factor", "x[x.size - 1 - i] * factor"))
     code, out, err = run(capsys, "kernels.py:scale", "other.py:scale", "--html", "page.html")
@@ -219,25 +203,15 @@ def test_the_kernels_of_a_training_step_are_caught_in_one() -> None:
         (["nowhere.py:scale"], "there is no script nowhere.py"),
         (["kernels.py"], "kernels.py: name the kernel, too: kernels.py:KERNEL"),
         (["kernels.py:scal"], "never launches a kernel scal; it launches scale, shift, unguarded; did you mean"),
-        (["kernels.py:a b"], "expected the name of a kernel after the colon"),
         (["kernels.py:scale", "--launch", "3"], "kernels.py launches scale twice; there is no launch 3"),
-        (["kernels.py:scale", "--launch", "0"], "launch: expected a number of at least 1, got 0"),
         (["kernels.py:unused"], "defines unused and never launches it; give its arguments (--args, --grid, --block)"),
-        (["kernels.py:scale", "--grid", "4"], "--grid belongs to --args"),
         (["kernels.py:scale", "--args", "x=1"], "args: needs grid and block, too"),
-        (
-            ["kernels.py:other", "--args", "x=1", "--grid", "1", "--block", "1"],
-            "kernels.py has no kernel other; it defines scale,",
-        ),
         (
             ["kernels.py:scale", "--args", "x=1", "--grid", "1", "--block", "1"],
             "scale takes x, y, factor; y, factor mis",
         ),
         (["kernels.py:scale", "--device", "V100"], "choose one of T4, RTX 3080, RTX 4090, A100, H100"),
-        (["kernels.py:scale", "--blocks", "many"], "blocks: expected whole numbers with commas between, got 'many'"),
-        (["tiled_16", "--size", "0"], "size: expected one to three whole numbers of at least 1"),
         (["tiled_16", "--args", "a=1"], "args belongs to a kernel of a script"),
-        ([], "Missing argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -255,11 +229,8 @@ def test_a_mistake_is_one_line(capsys: pytest.CaptureFixture[str], arguments: li
     [
         (["tile_16"], "no kernel of this project is called 'tile_16'; similar names: tiled_16, tiled_32"),
         (["qqq"], "the matmul ladder has naive, coalesced, tiled_16"),
-        (["multiply_all"], "similar names: multiply"),
         (["naive:tn"], "naive knows only ab (nn); tn and nt begin with tiled_16"),
-        (["tiled_16:xx"], "expected one of nn, tn, nt after the colon, got 'xx'"),
         (["tf32", "--dtype", "float64"], "tensor cores round float32"),
-        (["softmax_warp", "--dtype", "float16"], "dtype: expected one of float32, float64, got 'float16'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -28,6 +28,7 @@ from shared.training.checkpoints import load_checkpoint, save_checkpoint
 from shared.training.metrics import evaluate
 from shared.training.settings import QUIET, Saving, TrainingSettings
 from tests.shared.charts import chart_checks
+from tests.wide import wide
 
 FULL = load_dataset("mnist-subset")
 SMALL = Dataset("mnist-subset", Split(FULL.train.x[:600], FULL.train.y[:600]), FULL.test, 10)
@@ -72,6 +73,7 @@ def said(text: str) -> str:
 # --- the command ---
 
 
+@wide
 def test_looking_into_a_run_draws_its_figures_and_says_what_they_show(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,11 +235,6 @@ def test_a_convolutional_network_is_asked_about_normalised_images_and_shown_with
     assert np.argmax(beliefs) == layered.predictions[0]
 
 
-def test_the_pull_of_a_convolutional_network_is_the_slope_of_its_scores(layered: charts.Findings) -> None:
-    assert np.abs(layered.pull).max() > 0
-    assert layered.pull.shape == layered.images.shape
-
-
 @pytest.mark.parametrize("figure", [charts.first_layer, charts.layers, charts.activity], ids=lambda each: each.__name__)
 def test_every_text_of_a_convolutional_network_s_figures_can_be_read(layered: charts.Findings, figure: Any) -> None:
     chart = figure(layered)
@@ -250,41 +247,6 @@ def test_every_text_of_a_convolutional_network_s_figures_can_be_read(layered: ch
 def test_filters_are_no_classes_whatever_the_network_is_called(layered: charts.Findings) -> None:
     title = charts.first_layer(replace(layered, network="LeNet-5")).title
     assert title == "What each filter looks for: the weights of all filters of the first layer"
-
-
-def test_the_curves_of_a_single_epoch_have_that_epoch_alone_on_their_axis(found: charts.Findings) -> None:
-    chart = shown(charts.learning(replace(found, records=found.records[:1])))
-    assert chart_checks.overlapping(chart.figure) == []
-    for axes in chart.figure.axes:
-        (low, high), ticks = axes.get_xlim(), axes.get_xticks()
-        assert [tick for tick in ticks if low <= tick <= high] == [1]
-
-
-def test_clothes_have_long_names_that_fit(layered: charts.Findings) -> None:
-    chart = charts.layers(replace(layered, names=CLOTHES))
-    assert chart is not None
-    assert chart_checks.overlapping(chart.figure) == []
-    assert chart_checks.cut_off(chart.figure) == []
-
-
-def test_a_network_of_normalised_images_is_asked_about_such_images(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("groundup.trained.load_dataset", lambda *_: SMALL)
-    monkeypatch.setattr("groundup.look.write_page", lambda *_: None)
-    stage = contract.load_stage("numpy")
-    normalisation = Normalisation.of(SMALL.train.x)
-    data = normalisation.dataset(SMALL)
-    network = stage.network.Network([784, 10], seed=3)
-    result = loop.train(
-        *(stage, network, stage.optimizers.SGD(0.1), data.train, TrainingSettings(1)),
-        test_data=data.test,
-        saving=Saving(tmp_path, notes=DEFAULTS | normalisation.as_note()),
-        hooks=QUIET,
-    )
-    document, found = looking.look(tmp_path, None, 5, None)
-    assert document["test_accuracy"] == result.epochs[-1].test_accuracy
-    assert 0 <= found.images.min() <= found.images.max() <= 1, "the figures show the images as they are"
 
 
 def test_the_figures_do_not_follow_a_link_that_the_run_s_maker_has_put_there(runs: Path, tmp_path: Path) -> None:

@@ -32,22 +32,35 @@ def pretend_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 # The list
 
 
+OF_CHECK_AND_REPORT = {part: names for part, names in REPORT.items() if part not in NETWORKS} | {"check": CHECK}
+
+
 @wide
-@pytest.mark.skipif(not WIDE, reason="five rehearsals take a minute: make test-wide has them")
+@pytest.mark.skipif(not WIDE, reason="five rehearsals take minutes: make test-wide has them")
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
-def test_the_list_is_what_a_rehearsal_launches() -> None:
+@pytest.mark.parametrize(
+    ("what", "listed"),
+    [
+        ("bench", {part: names for part, names in QUICK.items() if names}),
+        ("model", {part: REPORT[part] for part in NETWORKS}),
+        ("report", OF_CHECK_AND_REPORT),
+    ],
+    ids=["bench", "model", "report"],
+)
+def test_a_list_is_what_a_rehearsal_launches(what: str, listed: dict[str, Any]) -> None:
+    parts = listed if what == "report" else ()
     found: dict[str, set[str]] = {}
     for multiprocessors in (40, 68, 108, 132, 144):
         order = {"plan": Plan((STAGES[3],), quick=True).as_dict(), "multiprocessors": multiprocessors}
-        command = [sys.executable, "-m", "tests.groundup.compiling.bench_rehearsal"]
-        done = processes.run(command, 300, text=json.dumps(order))
+        command = [sys.executable, "-m", f"tests.groundup.compiling.{what}_rehearsal", str(multiprocessors), *parts]
+        done = processes.run(command, 600, text=json.dumps(order))
         assert done.code == 0, done.errors
         answer = json.loads(done.output)
-        assert answer["rows"] == 58  # those of one pass on stage 4, without other processes
-        for part, names in answer["kernels"].items():
+        assert what != "bench" or answer.pop("rows") == 58  # of one pass on stage 4, without other processes
+        for part, names in answer.get("kernels", answer).items():
             found.setdefault(part, set()).update(names)
-    launched = {part: names for part, names in found.items() if names}
-    assert launched == {part: set(names) for part, names in QUICK.items() if names}
+    launched = {part: names for part, names in found.items() if names or what != "bench"}
+    assert launched == {part: set(names) for part, names in listed.items()}
 
 
 def test_every_kernel_of_the_list_is_in_the_catalogue() -> None:
@@ -63,20 +76,6 @@ def test_each_kernel_is_compiled_once_and_the_largest_first(monkeypatch: pytest.
     assert found[-1].package == "shared.bench.measuring"
 
 
-@wide
-@pytest.mark.skipif(not WIDE, reason="five rehearsals take a minute: make test-wide has them")
-@pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
-def test_the_list_of_the_known_networks_is_what_a_rehearsal_launches() -> None:
-    found: dict[str, set[str]] = {}
-    for multiprocessors in (40, 68, 108, 132, 144):
-        command = [sys.executable, "-m", "tests.groundup.compiling.model_rehearsal", str(multiprocessors)]
-        done = processes.run(command, 300)
-        assert done.code == 0, done.errors
-        for part, names in json.loads(done.output).items():
-            found.setdefault(part, set()).update(names)
-    assert found == {part: set(REPORT[part]) for part in NETWORKS}
-
-
 def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch)
     steps, training = ({KNOWN[name][0].kernel for name in REPORT[part]} for part in NETWORKS)
@@ -84,21 +83,6 @@ def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pyte
         found = precompile.kernels_of(Plan(tuple(STAGES), only, model="lenet5"))
         assert {kernel.kernel for kernel in found} == expected
         assert len(found) == len(set(found))
-
-
-@wide
-@pytest.mark.skipif(not WIDE, reason="five rehearsals take minutes: make test-wide has them")
-@pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
-def test_the_lists_of_check_and_report_are_what_a_rehearsal_launches() -> None:
-    parts = {part: names for part, names in REPORT.items() if part not in NETWORKS} | {"check": CHECK}
-    found: dict[str, set[str]] = {}
-    for multiprocessors in (40, 68, 108, 132, 144):
-        command = [sys.executable, "-m", "tests.groundup.compiling.report_rehearsal", str(multiprocessors), *parts]
-        done = processes.run(command, 600)
-        assert done.code == 0, done.errors
-        for part, names in json.loads(done.output).items():
-            found.setdefault(part, set()).update(names)
-    assert found == {part: set(names) for part, names in parts.items()}
 
 
 def test_every_kernel_that_the_report_launches_is_compiled_once() -> None:
@@ -119,12 +103,6 @@ def test_a_check_has_the_kernels_of_its_dtype_compiled(monkeypatch: pytest.Monke
     assert {kernel.dtype for kernel in both} == {"float32", "float64"}
     assert {kernel.dtype for kernel in precompile.of_check(STAGES, "float32")} == {"float32"}
     assert precompile.of_check(STAGES[:3], None) == []
-
-
-def test_a_part_alone_compiles_what_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend_gpu(monkeypatch)
-    found = precompile.kernels_of(Plan(tuple(STAGES), ("inference",), quick=True))
-    assert {kernel.kernel for kernel in found} == {KNOWN[name][0].kernel for name in QUICK["inference"]}
 
 
 def test_nothing_is_compiled_without_a_gpu_or_in_a_full_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,11 +188,6 @@ def test_a_kernel_that_does_not_compile_is_left_to_its_launch() -> None:
     done = prepare(some(5), Asked(wrong="kernel_2"), processes=2)
     assert (done.compiled, done.failed) == (4, ("kernel_2, TypingError: no",))
     assert "not 1 kernel, which will be when first launched: kernel_2, TypingError: no" in done.line()
-
-
-def test_what_a_device_is_too_old_for_is_not_compiled() -> None:
-    done = prepare(some(5), Asked(too_new="kernel_2"), processes=2)
-    assert (done.compiled, done.failed, done.left) == (4, (), 0)
 
 
 def test_kernels_for_which_there_is_no_time_are_left_to_their_launch() -> None:

@@ -26,14 +26,6 @@ def test_log_gives_registers_stack_spills_and_shared_memory() -> None:
     assert read_log(LOG) == Usage(registers=128, stack=16, spills=44, shared=32768)
 
 
-def test_log_without_shared_memory_and_stack_gives_zeros() -> None:
-    log = """ptxas info    : Compiling entry function '_ZN5dense8multiplyB2v3' for 'sm_90'
-ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 26 registers, used 0 barriers
-"""
-    assert read_log(log) == Usage(registers=26, stack=0, spills=0, shared=0)
-
-
 def test_log_counts_the_functions_that_were_not_inlined() -> None:
     called = """ptxas info    : Function properties for helper
 ptxas         .     8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads

@@ -24,6 +24,7 @@ from shared.data.datasets import DataError
 from shared.machine import environment, hardware, software
 from shared.machine.processes import ROOT, finding_our_packages, run
 from tests.stages import USABLE_STAGES
+from tests.wide import wide
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +198,10 @@ def test_json_is_one_document_with_the_environment(monkeypatch: pytest.MonkeyPat
     assert document["environment"]["python"] == environment.environment()["python"]
 
 
+@wide
 def test_the_doctor_answers_where_no_package_is_installed(tmp_path: Path) -> None:
     # -S leaves site-packages out, as does an interpreter into which nothing was installed.
-    variables = finding_our_packages({**os.environ, "GROUNDUP_CACHE": str(tmp_path)})
+    variables = finding_our_packages(os.environ)
     done = run([sys.executable, "-S", "-m", "groundup.doctor"], 120, folder=tmp_path, variables=variables)
     assert done.code == 1, done.errors
     assert f"not installed: {', '.join(DEPENDENCIES)}" in done.output
@@ -208,13 +210,10 @@ def test_the_doctor_answers_where_no_package_is_installed(tmp_path: Path) -> Non
     assert "Traceback" not in done.errors
 
 
-@pytest.mark.parametrize(
-    "damage", ["raise RuntimeError('half an installation')", "raise ImportError('wrong build')", ""]
-)
-def test_the_doctor_answers_where_numpy_is_damaged(tmp_path: Path, damage: str) -> None:
+def test_the_doctor_answers_where_numpy_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "numpy").mkdir()
-    (tmp_path / "numpy" / "__init__.py").write_text(damage)
-    variables = {**os.environ, "GROUNDUP_CACHE": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    (tmp_path / "numpy" / "__init__.py").write_text("raise RuntimeError('half an installation')")
+    variables = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     done = run([sys.executable, "-m", "groundup.doctor"], 120, folder=tmp_path, variables=variables)
     assert done.code == 1, done.errors
     assert "Traceback" not in done.errors

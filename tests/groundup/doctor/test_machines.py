@@ -43,12 +43,9 @@ def test_a_machine_on_which_all_is_well_needs_no_command() -> None:
     [
         (RTX_4070, (13, 0), "cu13"),
         (replace(RTX_4070, driver="535.183.01"), (12, 2), "cu12"),
-        (replace(RTX_4070, driver="525.60.13"), (12, 0), "cu12"),
         (Gpu("NVIDIA GeForce GTX 1060", "580.95.05", "6144 MiB", (6, 1)), (13, 0), "cu12"),
-        (Gpu("NVIDIA H100", "610.43.02", "81559 MiB", None), (13, 3), "cu13"),
-        (replace(RTX_4070, driver="[N/A]"), (13, 0), "cu12"),
     ],
-    ids=["580", "535", "525", "compute capability 6.1", "610", "driver without a number"],
+    ids=["580", "535", "compute capability 6.1"],
 )
 def test_a_gpu_without_numba_cuda_gets_the_libraries_that_its_driver_runs(
     gpu: Gpu, cuda: tuple[int, int], extra: str
@@ -64,13 +61,6 @@ def test_a_gpu_with_libraries_that_fit_is_well(gpu: Gpu, wheels: dict[str, str])
     assert fixes(replace(facts, gpu_trial=None)) == {}
 
 
-def test_every_gpu_is_named_with_its_memory_and_capability() -> None:
-    facts = replace(on(T4, (12, 4)), gpus=(T4, Gpu("NVIDIA L4", "550.54", "23034 MiB", (8, 9))))
-    assert said(facts)["NVIDIA GPU"].text == (
-        "Tesla T4, 15360 MiB, compute capability 7.5; NVIDIA L4, 23034 MiB, compute capability 8.9"
-    )
-
-
 def test_cuda_13s_libraries_go_before_cuda_12s_come_where_the_driver_is_too_old() -> None:
     facts = with_numba_cuda(on(replace(RTX_4070, driver="535.183.01"), (12, 2)), CU13)
     assert "driver 535.183.01 is too old for them" in said(facts)["numba-cuda"].text
@@ -78,24 +68,6 @@ def test_cuda_13s_libraries_go_before_cuda_12s_come_where_the_driver_is_too_old(
         f"{PYTHON} -m pip uninstall -y nvidia-nvvm nvidia-cuda-nvrtc nvidia-nvjitlink nvidia-cuda-runtime\n"
         f'{PYTHON} -m pip install --upgrade "numba-cuda[cu12]>=0.30"'
     )
-
-
-def test_a_gpu_that_cuda_13_no_longer_knows_goes_back_to_cuda_12() -> None:
-    facts = with_numba_cuda(on(Gpu("NVIDIA GeForce GTX 1060", "580.95.05", "6144 MiB", (6, 1)), (13, 0)), CU13)
-    assert "compute capability 6.1" in said(facts)["NVIDIA driver"].text
-    assert "no longer know this GPU" in said(facts)["numba-cuda"].text
-    assert (said(facts)["numba-cuda"].fix or "").endswith('"numba-cuda[cu12]>=0.30"')
-
-
-def test_left_over_libraries_of_cuda_13_are_found_first_and_so_are_named() -> None:
-    facts = with_numba_cuda(on(T4, (12, 4)), {**CU13, **CU12})
-    assert (said(facts)["numba-cuda"].fix or "").startswith(f"{PYTHON} -m pip uninstall -y nvidia-nvvm ")
-
-
-def test_a_gpu_older_than_cuda_12_is_told_of_the_emulator_and_of_no_command() -> None:
-    facts = on(Gpu("NVIDIA GeForce GTX 780", "470.256.02", "3072 MiB", (3, 5)), (11, 4))
-    assert "too old for CUDA 12: use the emulator" in said(facts)["NVIDIA driver"].text
-    assert fixes(facts) == {}
 
 
 def test_a_driver_older_than_cuda_12_is_to_be_updated() -> None:
@@ -116,28 +88,6 @@ def test_a_numba_cuda_that_is_too_old_is_upgraded() -> None:
     assert fixes(facts) == {"numba-cuda": f'{PYTHON} -m pip install --upgrade "numba-cuda[cu12]>=0.30"'}
 
 
-def test_bindings_for_another_cuda_than_the_libraries_are_replaced() -> None:
-    facts = having(with_numba_cuda(on(RTX_4070, (13, 0)), CU12), cuda_bindings="13.0.3")
-    assert "cuda-bindings 13.0.3 are for another CUDA" in said(facts)["numba-cuda"].text
-    assert fixes(facts) == {"numba-cuda": f'{PYTHON} -m pip install --upgrade "numba-cuda[cu12]>=0.30"'}
-
-
-def test_a_linker_older_than_the_compiler_pins_the_toolkit_to_the_linker() -> None:
-    # PyTorch asks for its own nvJitLink, and numba-cuda[cu12] takes any from 12.3 on.
-    facts = having(with_numba_cuda(on(RTX_4070, (13, 0)), CU12), nvidia_nvjitlink_cu12="12.6.85")
-    assert "PTX version mismatch" in said(facts)["numba-cuda"].text
-    assert fixes(facts) == {"numba-cuda": f'{PYTHON} -m pip install "numba-cuda[cu12]>=0.30" "cuda-toolkit>=12,<12.7"'}
-
-
-def test_a_toolkit_newer_than_the_driver_gives_way_to_the_extra() -> None:
-    facts = replace(
-        with_numba_cuda(on(T4, (12, 4)), {"cuda-bindings": "12.9.4"}), toolkits={"/usr/local/cuda": "12.5.1"}
-    )
-    assert "12.5.1 in /usr/local/cuda: newer than the driver" in said(facts)["numba-cuda"].text
-    assert fixes(facts) == {"numba-cuda": f'{PYTHON} -m pip install --upgrade "numba-cuda[cu12]>=0.30"'}
-    assert fixes(replace(facts, toolkits={"/usr/local/cuda": "12.4.1"})) == {}
-
-
 def test_colab_with_a_ptx_version_mismatch_pins_the_toolkit_to_the_driver() -> None:
     error = (
         "LinkerError: [222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION "
@@ -152,12 +102,6 @@ def test_colab_with_a_ptx_version_mismatch_pins_the_toolkit_to_the_driver() -> N
     assert fixes(replace(COLAB, gpu_trial=Trial(True, "Tesla T4"))) == {}
 
 
-def test_colab_without_a_gpu_says_where_to_choose_one() -> None:
-    facts = replace(COLAB, gpus=(), libcuda=(), installed=LAPTOP.installed)
-    assert "Google Colab's settings for this notebook" in said(facts)["NVIDIA GPU"].text
-    assert fixes(facts) == {}
-
-
 @pytest.mark.parametrize(
     ("error", "meaning", "fix"),
     [
@@ -167,15 +111,6 @@ def test_colab_without_a_gpu_says_where_to_choose_one() -> None:
             f'{PYTHON} -m pip install --upgrade "numba-cuda[cu13]>=0.30"',
         ),
         ("CudaAPIError: [803] CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "restart the computer", "sudo reboot"),
-        (
-            "CudaSupportError: Error at driver init: Call to cuInit results in CUDA_ERROR_UNKNOWN (999)",
-            "did not wake up",
-            "sudo rmmod nvidia_uvm\nsudo modprobe nvidia_uvm",
-        ),
-        ("CudaAPIError: [2] CUDA_ERROR_OUT_OF_MEMORY", "another program holds the GPU", "nvidia-smi"),
-        ("CudaAPIError: [209] CUDA_ERROR_NO_BINARY_FOR_GPU", "do not know this GPU", f"{PYTHON} -m pip install"),
-        ("CudaSupportError: CUDA driver library cannot be found.", "libcuda is not found", "sudo ldconfig"),
-        ("no answer within 120 seconds", "does not answer", None),
         ("RuntimeError: expected 0, 2, 4", "a small kernel does not run", None),
     ],
 )
@@ -185,11 +120,6 @@ def test_an_error_of_the_trial_is_told_with_what_it_means(error: str, meaning: s
     assert meaning in finding.text
     assert error in finding.text
     assert finding.fix == fix if fix is None else (finding.fix or "").startswith(fix)
-
-
-def test_wsl2_without_a_linux_driver_is_well() -> None:
-    assert "WSL2" not in said(WSL)
-    assert fixes(with_numba_cuda(WSL, CU13)) == {}
 
 
 def test_wsl2_with_a_linux_driver_names_the_package_to_remove() -> None:
@@ -202,29 +132,18 @@ def test_wsl2_with_a_linux_driver_names_the_package_to_remove() -> None:
     command = "sudo apt purge libnvidia-compute-535"
     assert fixes(stray) == {"WSL2": command, "GPU trial": command}
     assert "hides the one that Windows provides in /usr/lib/wsl/lib" in said(stray)["WSL2"].text
-    assert fixes(replace(stray, distribution=("fedora",)))["WSL2"] == "sudo dnf remove libnvidia-compute-535"
-    assert fixes(replace(stray, libcuda_packages=()))["WSL2"] == "sudo nvidia-uninstall"
-
-
-def test_wsl2_whose_loader_does_not_find_windows_driver_is_told_where_it_lies() -> None:
-    assert fixes(with_numba_cuda(replace(WSL, libcuda=()), CU13)) == {
-        "NVIDIA driver": 'export LD_LIBRARY_PATH="/usr/lib/wsl/lib"'
-    }
 
 
 def test_under_wsl2_a_driver_is_never_installed_into_linux() -> None:
     old = replace(WSL, gpus=(replace(RTX_4070, driver="470.14"),))
     assert fixes(old) == {}
     assert "update it in Windows" in said(old)["NVIDIA driver"].text
-    assert "it is Windows that needs" in said(replace(WSL, gpus=(), gpu_hardware=True))["NVIDIA GPU"].text
 
 
 @pytest.mark.parametrize(
     ("distribution", "fix"),
     [
         (("ubuntu", "debian"), "sudo ubuntu-drivers install\nsudo reboot"),
-        (("debian",), "sudo apt update\nsudo apt install nvidia-driver\nsudo reboot"),
-        (("fedora",), "sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda\nsudo reboot"),
         (("arch",), None),
     ],
 )
@@ -243,7 +162,6 @@ def test_a_gpu_without_a_driver(distribution: tuple[str, ...], fix: str | None) 
             "not loaded",
             "sudo ubuntu-drivers install\nsudo reboot",
         ),
-        ("No devices were found", "nvidia-smi fails: No devices were found", None),
     ],
 )
 def test_what_nvidia_smi_complains_of(error: str, text: str, fix: str | None) -> None:
@@ -266,12 +184,6 @@ def test_variables_that_hide_the_gpu_or_point_nowhere_are_unset() -> None:
     }
     windows = replace(facts, system="win32", libcuda=("C:\\Windows\\System32\\nvcuda.dll",))
     assert fixes(windows)["CUDA_HOME"] == "Remove-Item Env:CUDA_HOME"
-
-
-def test_two_toolkits_named_at_once_are_told() -> None:
-    facts = replace(LAPTOP, variables={"CUDA_HOME": "/opt/cuda-12", "CUDA_PATH": "/opt/cuda-13"})
-    assert "differ" in said(facts)["CUDA_PATH"].text
-    assert fixes(facts) == {"CUDA_PATH": "unset CUDA_HOME"}
 
 
 def test_a_numpy_with_which_numba_cuda_compiles_nothing_is_named_with_its_version() -> None:

@@ -15,17 +15,13 @@ import pytest
 
 from groundup.gpu_report.report import JSON_NAME, PART_NAME
 from shared.machine import processes
-from tests.wide import widely
+from tests.interrupts import hear
+from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 PATIENCE = 60.0
 """Seconds, on a busy machine."""
-
-
-def hear() -> None:
-    """Ctrl-C, which a shell lets its background jobs ignore."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def children_of(pid: int) -> list[int]:
@@ -72,9 +68,8 @@ def ended_by(sent: int, part: str, depth: int, out: Path) -> int:
     return code
 
 
-@pytest.mark.parametrize(
-    ("part", "sent", "depth"), widely([("suite", signal.SIGTERM, 2), ("correctness", signal.SIGINT, 1)])
-)
+@wide
+@pytest.mark.parametrize(("part", "sent", "depth"), [("suite", signal.SIGTERM, 2), ("correctness", signal.SIGINT, 1)])
 def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int, tmp_path: Path) -> None:
     """depth: how many processes there are below the report's: its part, and what the part has started."""
     assert ended_by(sent, part, depth, tmp_path) == 2
@@ -85,6 +80,7 @@ def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int,
         assert document["parts"][part]["rows"][0]["rung"] == "naive"
 
 
+@wide
 def test_a_report_that_is_killed_leaves_no_part_behind_and_the_rows_of_the_part(tmp_path: Path) -> None:
     assert ended_by(signal.SIGKILL, "correctness", 1, tmp_path) == -signal.SIGKILL
     assert list(json.loads((tmp_path / JSON_NAME).read_text())["parts"]) == ["device"]

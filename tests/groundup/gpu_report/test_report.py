@@ -15,6 +15,7 @@ from groundup.gpu_report.part import BACKEND
 from groundup.gpu_report.report_parts import PARTS
 from shared.machine.processes import Finished
 from shared.training.run_lock import LOCK, RunLock
+from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
 
@@ -28,6 +29,7 @@ def written(out: Path) -> dict[str, Any]:
     return document
 
 
+@wide
 def test_the_command_writes_one_document_labelled_as_emulated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GROUNDUP_CUDA", "emulator")
     assert command("--only", "launches", out=tmp_path) == 0
@@ -39,6 +41,7 @@ def test_the_command_writes_one_document_labelled_as_emulated(monkeypatch: pytes
     assert document["parts"]["launches"]["budget"] > 0
 
 
+@wide
 def test_a_gpu_that_was_asked_for_and_is_not_there_ends_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,13 +89,21 @@ def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
     assert set(report.COMPILED) == set(precompile.OF_THE_REPORT)
 
 
-@pytest.mark.parametrize("seconds", ["0", "-5", "nan"])
-def test_a_time_in_which_nothing_can_run_is_refused(
-    seconds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--seconds", "0"], "--seconds: expected a number above 0, got 0"),
+        (["--seconds", "nan"], "--seconds: expected a number above 0, got nan"),
+        (["--only", "ladders"], "error: only: expected some of device, compile, steps"),
+    ],
+)
+def test_options_with_which_nothing_can_run_are_refused(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        command("--seconds", seconds, "--only", "device", out=tmp_path / "out")
-    assert f"--seconds: expected a number above 0, got {seconds}" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        command(*arguments, out=tmp_path / "out")
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_parts_that_are_too_much_for_one_command_run_where_they_are_named() -> None:
@@ -175,32 +186,3 @@ def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path:
     budgets = [each["budget"] for each in written(tmp_path)["parts"].values()]
     assert budgets[0] == report.SHARES["device"]  # nothing runs without it, so that it is never hurried
     assert budgets[-1] == pytest.approx(100, abs=1)  # nothing before it took any
-
-
-def test_a_rehearsal_on_the_emulator_has_more_time_unless_it_is_told_otherwise(
-    endings: Callable[..., None], tmp_path: Path
-) -> None:
-    endings(device=(0, FINE | {"emulated": True}), suite=(0, FINE | {"emulated": True}))
-    for arguments, budget in (((), report.REHEARSAL), (("--seconds", "100"), 100)):
-        assert command("--only", "suite", *arguments, out=tmp_path) == 0
-        assert written(tmp_path)["parts"]["suite"]["budget"] == pytest.approx(budget, abs=1)
-
-
-def test_in_a_rehearsal_the_time_to_compile_goes_to_the_part_that_compiles(
-    endings: Callable[..., None], tmp_path: Path
-) -> None:
-    found = FINE | {"emulated": True}
-    endings(device=(0, found), ladder=(0, found), correctness=(0, found))
-    assert command("--only", "correctness,ladder", "--seconds", "1000", out=tmp_path) == 0
-    parts = written(tmp_path)["parts"]
-    assert list(parts) == ["device", "ladder", "correctness"]
-    shares = report.SHARES
-    own = shares["correctness"] + shares["compile"]
-    assert parts["ladder"]["budget"] == pytest.approx(1000 * shares["ladder"] / (own + shares["ladder"]), abs=1)
-
-
-def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as left:
-        command("--only", "ladders", out=tmp_path)
-    assert left.value.code == 2
-    assert capsys.readouterr().err.startswith("error: only: expected some of device, compile, steps")

@@ -1,12 +1,10 @@
 """The parts of the GPU report without a GPU: on the emulator at tiny sizes, and what they say where something fails."""
 
-import errno
 import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from groundup.gpu_report import report_parts
@@ -18,7 +16,6 @@ from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.checks.rungs import RungCheck
 from shared.checks.tolerance import compare, failed
 from shared.machine.processes import Finished
-from shared.machine.results import write_json
 from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
@@ -40,15 +37,6 @@ def test_every_row_of_the_emulator_says_so(tmp_path: Path) -> None:
         assert row["emulated"] is True
         assert 0 < row["host"]["median"] <= row["done"]["median"]
     assert document["skipped"] == ["replay: skipped: no GPU"]
-
-
-def test_the_device_comes_with_versions_machine_and_reason() -> None:
-    found = part()
-    report_parts.device(found)
-    assert found.facts["backend"] == "emulator"
-    assert found.facts["reason"] == BACKEND.reason
-    assert found.facts["versions"]["numpy"] == np.__version__
-    assert {"cpu", "revision", "date"} <= set(found.facts["environment"])
 
 
 def test_a_trial_kernel_that_fails_ends_the_report_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,37 +61,6 @@ def test_a_gpu_that_is_not_found_is_no_reason_to_rehearse(monkeypatch: pytest.Mo
     assert found.status == "error"
     assert found.error.startswith("this machine has a GPU (NVIDIA H100), but ")
     assert found.error.endswith("GROUNDUP_CUDA=emulator rehearses")
-
-
-def test_what_the_screen_shows_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody who has read a line may end the report at once."""
-    file = tmp_path / "part.json"
-    kept = []
-    monkeypatch.setattr("builtins.print", lambda *_, **__: kept.append(json.loads(file.read_text())))
-    found = part(file)
-    found.add("a row", what="this")
-    found.skip("that", "no reason")
-    assert kept[0]["rows"][0]["what"] == "this"
-    assert kept[1]["skipped"] == ["that: skipped: no reason"]
-
-
-def test_a_part_goes_on_where_its_file_cannot_be_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    full = [True]
-
-    def on_a_full_disk(path: Path, document: dict[str, Any]) -> None:
-        if full[0]:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        write_json(path, document)
-
-    monkeypatch.setattr("groundup.gpu_report.part.write_json", on_a_full_disk)
-    found = part(tmp_path / "part.json")
-    found.add("first", a=1)
-    assert "part.json cannot be written: No space left on device" in capsys.readouterr().err
-    full[0] = False
-    found.add("second", a=2)
-    assert [row["a"] for row in json.loads((tmp_path / "part.json").read_text())["rows"]] == [1, 2]
 
 
 def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,26 +122,6 @@ def test_a_part_without_time_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> 
     assert [row["rung"] for row in found.rows] == ["first", "second"]
     assert (found.status, found.error) == ("out of time", "there was no time left")
     assert found.skipped == ["the other checks: skipped: there was no time left"]
-
-
-def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_resident_data(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def right() -> list[Any]:
-        return [compare("a", [1.0], [1.0], "float64", 1)]
-
-    def checks(stage: Any, reference: Any, dtype: str, sizes: Any) -> Any:
-        names = ("matmul", "naive"), ("matmul", "in use, nn"), ("step", "graph"), ("resident", "in use")
-        return (RungCheck(what, rung, dtype, right) for what, rung in names)
-
-    monkeypatch.setattr(report_parts, "rung_checks", checks)
-    monkeypatch.setattr(report_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
-    found = part()
-    report_parts.correctness(found)
-    assert [(row["what"], row["rung"], row["dtype"]) for row in found.rows] == [
-        *(("matmul", "naive", "float32"), ("step", "graph", "float32"), ("resident", "in use", "float32")),
-        *(("step", "graph", "float64"), ("resident", "in use", "float64")),
-    ]
 
 
 def test_kernels_are_compiled_side_by_side_before_they_are_launched(monkeypatch: pytest.MonkeyPatch) -> None:

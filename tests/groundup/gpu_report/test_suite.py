@@ -1,6 +1,5 @@
 """The GPU report's part `suite`: which tests it runs, and what it tells of them, also when it is stopped."""
 
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ def part(seconds: float = 30.0) -> Part:
     return Part(GpuPlan(seconds, tiny=True))
 
 
+@wide
 def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Path) -> None:
     file = tmp_path / "test_three.py"
     file.write_text(
@@ -55,32 +55,6 @@ def test_each_outcome_is_kept_with_its_reason_and_a_failure_stays_one(tmp_path: 
     assert found == suite_outcomes.Outcomes(passed=1, failed={"fails": "boom"}, skipped=skipped)
 
 
-def test_outcomes_of_a_suite_that_was_killed_are_those_of_the_whole_lines(tmp_path: Path) -> None:
-    assert suite_outcomes.read(tmp_path / "none.jsonl") is None
-    (tmp_path / "test_four.py").write_text(
-        "import os, pytest\n"
-        "@pytest.fixture\ndef broken(): yield; raise ValueError('in the clean-up')\n"
-        "def test_right(): pass\n"
-        "def test_cleans_up_wrongly(broken): pass\n"
-        "@pytest.mark.xfail(reason='not yet')\ndef test_expected(): assert 0\n"
-        "def test_killed(): os.kill(os.getpid(), 9)\n"
-    )
-    file = tmp_path / "outcomes.jsonl"
-    variables = os.environ | {suite_outcomes.VARIABLE: str(file)}
-    options = ["-q", "-p", suite_outcomes.__name__, f"--rootdir={tmp_path}"]
-    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-    done = processes.run(command, 60, folder=processes.ROOT, variables=variables)
-    assert done.code == -9
-    with file.open("a") as open_file:
-        open_file.write('{"test": "cut')
-    found = suite_outcomes.read(file)
-    assert found is not None
-    assert found.passed == 1
-    assert list(found.failed) == ["test_four.py::test_cleans_up_wrongly"]
-    assert "in the clean-up" in found.failed["test_four.py::test_cleans_up_wrongly"]
-    assert found.skipped == {"test_four.py::test_expected": "not yet"}
-
-
 @wide  # it waits for its time to be over
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_suite_that_is_stopped_says_what_has_passed_and_failed_until_then(
@@ -97,6 +71,7 @@ def test_a_suite_that_is_stopped_says_what_has_passed_and_failed_until_then(
     assert found.rows[0]["failures"] == ["test_slow.py::test_wrong: assert 0"]
 
 
+@wide
 def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:
     begin = suite.TESTS.index("-k")
     folders, options = suite.TESTS[:begin], suite.TESTS[begin:]
@@ -110,6 +85,7 @@ def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marke
     assert "[stage2_numpy" not in collected
 
 
+@wide
 def test_a_file_of_tests_that_needs_a_missing_package_is_skipped_and_one_that_is_broken_is_not(tmp_path: Path) -> None:
     (tmp_path / "test_needs.py").write_text("import no_such_package\ndef test_it(): pass\n")
     (tmp_path / "test_fine.py").write_text("def test_it(): pass\n")

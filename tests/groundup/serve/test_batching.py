@@ -49,16 +49,6 @@ def test_a_full_batch_waits_for_nobody_and_no_batch_is_larger() -> None:
     assert seconds < 30
 
 
-def test_one_request_alone_waits_no_longer_than_the_budget() -> None:
-    async def scenario(batches: Batches) -> float:
-        began = time.monotonic()
-        await batches.logits(rows(1))
-        return time.monotonic() - began
-
-    assert 0.2 <= computing(scenario, budget=0.2)[0] < 10
-    assert computing(scenario, budget=0.0)[1] == [1]
-
-
 def test_who_comes_while_a_batch_is_computed_is_in_the_next_one_and_the_loop_goes_on() -> None:
     begun, go_on, threads = threading.Event(), threading.Event(), set()
 
