@@ -30,13 +30,6 @@ def with_type_tuple(x, out):
         out[row, column] = math.exp(x[row, column])
 
 
-@cuda.jit(fastmath=True, max_registers=64)
-def with_options(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[i] = math.sqrt(abs(x[i])) / (float32(1) + math.exp(-x[i]))
-
-
 @cuda.jit
 def rows_as_views(x, out):
     """A row is an array of its own; for goes over it, and enumerate counts."""
@@ -134,13 +127,6 @@ def _with_type_tuple(size: int, generator: np.random.Generator) -> Launch:
     return Launch((1, blocks_for(size, 8)), (4, 8), (x, poisoned(x.shape, np.float64)), {1: np.exp(x)})
 
 
-def _with_options(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    wide = x.astype(np.float64)
-    expected = np.sqrt(np.abs(wide)) / (1 + np.exp(-wide))
-    return Launch(blocks_for(size, 32), 32, (x, poisoned(size)), {1: expected})
-
-
 def _rows_as_views(size: int, generator: np.random.Generator) -> Launch:
     x = normal(generator, size, 5)
     wide = x.astype(np.float64)
@@ -191,7 +177,6 @@ def _flags(size: int, generator: np.random.Generator) -> Launch:
 EXAMPLES = {
     "with_signature": Example(with_signature, _with_signature, SIZES, STEP_SIZES),
     "with_type_tuple": Example(with_type_tuple, _with_type_tuple, SIZES, STEP_SIZES),
-    "with_options": Example(with_options, _with_options, SIZES, STEP_SIZES),
     "rows_as_views": Example(rows_as_views, _rows_as_views, SIZES, STEP_SIZES),
     "loops_and_tuples": Example(loops_and_tuples, _loops_and_tuples, SIZES, STEP_SIZES),
     "precedence": Example(precedence, _precedence, SIZES, STEP_SIZES),

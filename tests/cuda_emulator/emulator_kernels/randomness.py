@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import float32, uint32
 
 from cuda_emulator import cuda
 from cuda_emulator.runtime.random import (
     xoroshiro128p_dtype,
-    xoroshiro128p_normal_float32,
     xoroshiro128p_uniform_float32,
 )
 from tests.cuda_emulator.emulator_kernels.example import Example, Launch, poisoned
@@ -30,14 +27,6 @@ def estimate_pi(states, inside):
             if x * x + y * y <= float32(1):
                 count += 1
         inside[thread] = count
-
-
-@cuda.jit
-def normal_draws(states, out):
-    thread = cuda.grid(1)
-    if thread < out.shape[0]:
-        for j in range(out.shape[1]):
-            out[thread, j] = xoroshiro128p_normal_float32(states, thread)
 
 
 @cuda.jit
@@ -76,11 +65,6 @@ class _Generator:
         """The upper 53 bits as a fraction, rounded to float32."""
         return np.float32((self.next() >> 11) / 2**53)
 
-    def normal(self) -> float:
-        """Box and Muller's transform; the second number of each pair is thrown away."""
-        u, v = self.uniform(), self.uniform()
-        return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
-
 
 def _states(size: int, generator: np.random.Generator) -> np.ndarray:
     states = np.zeros(size, xoroshiro128p_dtype)
@@ -109,13 +93,6 @@ def _estimate_pi(size: int, generator: np.random.Generator) -> Launch:
     return Launch(-(-size // 64), 64, arguments, {0: _after(generators), 1: inside})
 
 
-def _normal_draws(size: int, generator: np.random.Generator) -> Launch:
-    states = _states(size, generator)
-    generators = [_Generator(int(state["s0"]), int(state["s1"])) for state in states]
-    expected = np.array([[own.normal() for _ in range(3)] for own in generators])
-    return Launch(-(-size // 64), 64, (states, poisoned((size, 3))), {0: _after(generators), 1: expected})
-
-
 def _scramble(size: int, generator: np.random.Generator) -> Launch:
     seed = int(generator.integers(2**31))
     h = (seed + np.arange(size, dtype=np.uint64)) % 2**32
@@ -129,6 +106,5 @@ SIZES = (1, 67)
 
 EXAMPLES = {
     "estimate_pi": Example(estimate_pi, _estimate_pi, SIZES, SIZES[:1]),
-    "normal_draws": Example(normal_draws, _normal_draws, SIZES, SIZES[:1]),
     "scramble": Example(scramble, _scramble, (1, 67, 1009), (1, 67)),
 }

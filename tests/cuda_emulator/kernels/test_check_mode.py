@@ -299,25 +299,6 @@ def test_of_two_shuffles_the_one_is_named_whose_values_are_used() -> None:
     assert raised.value.line == two_shuffles.py_func.__code__.co_firstlineno + 5
 
 
-@cuda.jit
-def different_masks(x, out):  # type: ignore[no-untyped-def]
-    i = cuda.threadIdx.x
-    out[i] = cuda.shfl_sync(0x0000FFFF if i < 16 else 0xFFFFFFFF, x[i], 1)
-
-
-@pytest.mark.parametrize("mode", [{}, {"step": True}])
-def test_lanes_with_different_masks_are_refused(mode: dict[str, bool]) -> None:
-    with (
-        options(**mode),
-        pytest.raises(
-            KernelError,
-            match=r"shfl_sync\(\) is called with the mask 0xffffffff, which names lane 0, and that lane calls it with "
-            r"0x0000ffff; in block \(0, 0, 0\), thread \(16, 0, 0\)\. All lanes that take part must have the same mask",
-        ),
-    ):
-        different_masks[1, 32](np.arange(32.0), np.zeros(32))
-
-
 @pytest.mark.parametrize("mode", [{}, {"step": True}])
 def test_outside_check_mode_too_such_a_value_shows(mode: dict[str, bool]) -> None:
     real, whole = np.zeros(32, np.float32), np.zeros(32, np.int32)

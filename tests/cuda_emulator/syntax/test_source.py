@@ -178,28 +178,6 @@ def test_recompile_reads_globals_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out[0] == 6
 
 
-@cuda.jit
-def names_its_arguments(out: Any, counts: Any) -> None:
-    i = cuda.grid(ndim=1)
-    out[i] = cuda.shfl_sync(value=i * 2, src_lane=3, mask=0xFFFFFFFF)
-    out[i] += cuda.shfl_down_sync(0xFFFFFFFF, i, delta=1)
-    out[i] += cuda.shfl_xor_sync(0xFFFFFFFF, i, lane_mask=1)
-    out[i] += cuda.popc(cuda.ballot_sync(predicate=i < 5, mask=0xFFFFFFFF))
-    cuda.syncwarp(mask=0xFFFFFFFF)
-    out[i] += cuda.syncthreads_count(predicate=i < 7) * cuda.gridsize(ndim=1)
-    cuda.atomic.add(counts, val=2, idx=0)
-    cuda.atomic.cas(ary=counts, idx=1, old=0, val=i + 1)
-
-
-@pytest.mark.usefixtures("mode")
-def test_cudas_functions_take_their_arguments_by_name() -> None:
-    out, counts = np.zeros(32, np.int64), np.zeros(2, np.int64)
-    names_its_arguments[1, 32](out, counts)
-    i = np.arange(32)
-    np.testing.assert_array_equal(out, 6 + np.minimum(i + 1, 31) + (i ^ 1) + 5 + 7 * 32)
-    assert counts.tolist() == [64, 1]
-
-
 @pytest.mark.usefixtures("mode")
 def test_a_name_that_a_function_of_cuda_lacks_is_refused() -> None:
     @cuda.jit

@@ -10,34 +10,8 @@ import pytest
 from cuda_emulator import cuda
 from cuda_emulator.walking.walk import Block, walk_block
 from cuda_emulator.walking.walked_launch import Launched
-from tests.cuda_emulator.emulator_kernels import all_examples
-from tests.cuda_emulator.emulator_kernels.example import check
-from tests.wide import widened
 
-EXAMPLES = all_examples()
-SHORT = {
-    *("matmul.naive", "reductions.sum_tree", "warps.shuffles", "scans.every_atomic", "control.threads_part_ways"),
-    *("language.rows_as_views", "images.smooth", "scans.scan_two_buffers", "elementwise.move_particles"),
-}
-HOST_ARRAYS_ONLY = {"language.other_layouts"}
 """Its arrays are views with gaps, which a launch takes in step mode only."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [name if name in SHORT else widened(name) for name in sorted(EXAMPLES.keys() - HOST_ARRAYS_ONLY)],
-)
-def test_walking_through_all_blocks_gives_what_numpy_gives(name: str) -> None:
-    example = EXAMPLES[name]
-    for size in example.step_sizes or example.sizes[:1]:
-        launch = example.launch(size, np.random.default_rng(7))
-        launched = Launched(example.kernel, launch.grid, launch.block, launch.arguments, launch.dynamic_bytes)
-        values = launched.fresh()
-        for number in range(launched.blocks):
-            shape = launched.grid, launched.block, number, launched.dynamic_bytes
-            walk = walk_block(Block(example.kernel.source, example.kernel.parameters, *shape), values, watched=range(0))
-            assert (walk.fault, walk.cut) == ("", False)
-        check(launch, tuple(values), example.tolerance, f"{name} at size {size}")
 
 
 @cuda.jit(device=True)
