@@ -214,18 +214,6 @@ def test_an_array_of_another_library_is_read_by_name_and_by_ufuncs(installed: No
     assert total(Handed(device), 1.0).tolist() == [2, 3, 4]
 
 
-def test_a_function_that_exec_has_made_may_become_a_kernel_later() -> None:
-    text, names = "def two(a):\n    a[cuda.grid(1)] = 2\n", {"cuda": cuda}
-    exec(text, names)
-    kernel, a = cuda.jit(names["two"]), np.zeros(3)
-    kernel[1, 3](a)
-    assert a.tolist() == [2, 2, 2]
-
-
-def test_a_string_that_runs_the_program_is_not_taken_for_the_kernels() -> None:
-    exec("run()", {"run": test_a_function_that_exec_has_made_may_become_a_kernel_later})
-
-
 def test_the_text_of_python_c_is_its_argument(tmp_path: Path) -> None:
     code = (
         "from cuda_emulator import cuda\n@cuda.jit\ndef hello():\n    print('hello', cuda.threadIdx.x)\nhello[1, 2]()"

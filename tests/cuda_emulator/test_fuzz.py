@@ -45,15 +45,6 @@ def test_kernels_that_once_failed_are_right_now(path: Path) -> None:
     assert not failed(outcome), outcome
 
 
-def test_the_same_seed_gives_the_same_kernel_and_another_seed_another() -> None:
-    assert kernel_text(3) == kernel_text(3)
-    assert kernel_text(3) != kernel_text(4)
-
-
-def test_kernels_ask_for_nothing_that_a_device_may_answer_as_it_likes() -> None:
-    assert "activemask" not in "".join(kernel_text(seed) for seed in range(40))
-
-
 def test_kernels_hold_what_they_are_meant_to_hold() -> None:
     everything = "\n".join(kernel_text(seed) for seed in range(200))
     wanted = [

@@ -15,22 +15,6 @@ STEP_SIZES = (1, 63)
 
 
 @cuda.jit
-def return_before_barrier(x, out):
-    """Threads beyond the end leave before the barrier: devices count the rest, and learners write it so."""
-    values = cuda.shared.array(BLOCK, float32)
-    i = cuda.grid(1)
-    t = cuda.threadIdx.x
-    if i >= x.size:
-        return
-    values[t] = x[i]
-    cuda.syncthreads()
-    if t + 1 < cuda.blockDim.x and i + 1 < x.size:
-        out[i] = values[t] + values[t + 1]
-    else:
-        out[i] = values[t]
-
-
-@cuda.jit
 def return_between_barriers(x, out):
     """Half of the threads leave at every step, after the barrier that everyone reached."""
     values = cuda.shared.array(BLOCK, float32)
@@ -63,22 +47,6 @@ def break_at_barrier(x, out):
         steps += 1
         cuda.syncthreads()
     out[cuda.grid(1)] = steps
-
-
-@cuda.jit
-def continue_before_barrier(x, skip, out):
-    """Rows that the whole block skips; the others are summed pairwise through shared memory."""
-    values = cuda.shared.array(BLOCK, float32)
-    t = cuda.threadIdx.x
-    total = float32(0)
-    for row in range(x.shape[0]):
-        if skip[row]:
-            continue
-        values[t] = x[row, t]
-        cuda.syncthreads()
-        total += values[(t + 1) % BLOCK] - values[t]
-        cuda.syncthreads()
-    out[t] = total
 
 
 @cuda.jit
@@ -193,14 +161,6 @@ def standardise_rows(x, out):
         out[row, t] = centred / (variance + float32(1e-5)) ** float32(0.5)
 
 
-def _return_before_barrier(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    expected = x.astype(np.float64)
-    partner = (np.arange(size) % BLOCK < BLOCK - 1) & (np.arange(size) + 1 < size)
-    expected[partner] += x[1:][partner[:-1]]
-    return Launch(blocks_for(size, BLOCK), BLOCK, (x, poisoned(size)), {1: expected})
-
-
 def _return_between_barriers(size: int, generator: np.random.Generator) -> Launch:
     x = normal(generator, size)
     blocks = blocks_for(size, BLOCK)
@@ -212,14 +172,6 @@ def _return_between_barriers(size: int, generator: np.random.Generator) -> Launc
 def _break_at_barrier(size: int, generator: np.random.Generator) -> Launch:
     x = generator.integers(0, 9, size)
     return Launch(size, BLOCK, (x, poisoned(size * BLOCK, np.int64)), {1: np.repeat(x, BLOCK)})
-
-
-def _continue_before_barrier(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size, BLOCK)
-    skip = generator.random(size) < 0.5
-    kept = x[~skip].astype(np.float64)
-    expected = (np.roll(kept, -1, axis=1) - kept).sum(axis=0)
-    return Launch(1, BLOCK, (x, skip, poisoned(BLOCK)), {2: expected})
 
 
 def _threads_part_ways(size: int, generator: np.random.Generator) -> Launch:
@@ -262,10 +214,8 @@ def _standardise_rows(size: tuple[int, int], generator: np.random.Generator) -> 
 BRANCHES = ((1, 1), (3, 2), (2, 0), (3, 1))
 
 EXAMPLES = {
-    "return_before_barrier": Example(return_before_barrier, _return_before_barrier, SIZES, STEP_SIZES),
     "return_between_barriers": Example(return_between_barriers, _return_between_barriers, SIZES, STEP_SIZES),
     "break_at_barrier": Example(break_at_barrier, _break_at_barrier, (1, 7), (1,)),
-    "continue_before_barrier": Example(continue_before_barrier, _continue_before_barrier, (1, 13), (1, 13)),
     "threads_part_ways": Example(threads_part_ways, _threads_part_ways, (1, 13), (1,)),
     "barrier_in_uniform_branch": Example(barrier_in_uniform_branch, _barrier_in_uniform_branch, BRANCHES, BRANCHES[:2]),
     "call_device_functions": Example(call_device_functions, _call_device_functions, SIZES, STEP_SIZES),

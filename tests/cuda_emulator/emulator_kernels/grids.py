@@ -41,22 +41,6 @@ def rotate_in_turns(x, y, steps):
             cuda.cg.this_grid().sync()
 
 
-@cuda.jit
-def rotate_by_names(x, y, steps):
-    """The same, where each round names the arrays anew before it uses them: no name is kept over the barrier."""
-    i = cuda.grid(1)
-    group = cuda.cg.this_grid()
-    for step in range(steps):
-        if step % 2 == 0:
-            old = x
-            new = y
-        else:
-            old = y
-            new = x
-        new[i] = old[i - 1] if i > 0 else old[old.size - 1]
-        group.sync()
-
-
 @cuda.jit(device=True)
 def meet(group):
     group.sync()
@@ -137,7 +121,7 @@ def rotate_blocks(x, y, steps):
 
 START = np.arange(COUNT, dtype=np.float32)
 KERNELS = (
-    *(rotate, rotate_in_turns, rotate_by_names, rotate_from_shared),
+    *(rotate, rotate_in_turns, rotate_from_shared),
     *(rotate_with_continue, rotate_by_some, rotate_blocks),
 )
 EXAMPLES = {

@@ -1,9 +1,9 @@
-"""Two and three dimensions: transposition, constant memory, complex numbers, blocks of 3-D threads."""
+"""Two and three dimensions: transposition, constant memory, complex arrays, blocks of 3-D threads."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, int32
+from numba import float32
 
 from cuda_emulator import cuda
 from tests.cuda_emulator.emulator_kernels.example import Example, Launch, blocks_for, normal, poisoned
@@ -46,24 +46,6 @@ def smooth(x, out):
         out[i] = total
 
 
-@cuda.jit(device=True)
-def escape_time(c, limit):
-    """How many steps z = z * z + c takes to leave the circle of radius 2."""
-    z = complex(0, 0)
-    for step in range(limit):
-        z = z * z + c
-        if z.real * z.real + z.imag * z.imag >= 4:
-            return step
-    return limit
-
-
-@cuda.jit
-def mandelbrot(left, top, pixel, limit, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = escape_time(complex(left + column * pixel, top - row * pixel), limit)
-
-
 @cuda.jit
 def rotate_phases(x, out):
     """Arrays of complex numbers."""
@@ -85,18 +67,6 @@ def who_am_i(out):
     out[z, y, x, 3] = cuda.laneid
 
 
-@cuda.jit
-def planes(out):
-    """A barrier in a 3-D block: each thread reads what its neighbour one plane up wrote."""
-    cube = cuda.shared.array((4, 3, 2), int32)
-    x = cuda.threadIdx.x
-    y = cuda.threadIdx.y
-    z = cuda.threadIdx.z
-    cube[z, y, x] = z * 100 + y * 10 + x
-    cuda.syncthreads()
-    out[cuda.blockIdx.x, z, y, x] = cube[(z + 1) % 4, y, x]
-
-
 def _transpose(size: tuple[int, int], generator: np.random.Generator) -> Launch:
     source = normal(generator, *size)
     grid = (blocks_for(size[1], SIDE), blocks_for(size[0], SIDE))
@@ -107,21 +77,6 @@ def _smooth(size: int, generator: np.random.Generator) -> Launch:
     x = normal(generator, size)
     near = np.clip(np.arange(size)[:, None] + np.arange(-2, 3), 0, size - 1)
     return Launch(blocks_for(size, 64), 64, (x, poisoned(size)), {1: x.astype(np.float64)[near] @ SMOOTHING})
-
-
-def _mandelbrot(size: tuple[int, int], generator: np.random.Generator) -> Launch:
-    limit, pixel = 25, 3.0 / max(size)
-    expected = np.full(size, limit)
-    for row, column in np.ndindex(size):
-        c = complex(-2.0 + column * pixel, 1.5 - row * pixel)
-        z = 0j
-        for step in range(limit):
-            z = z * z + c
-            if z.real * z.real + z.imag * z.imag >= 4:
-                expected[row, column] = step
-                break
-    grid = (blocks_for(size[1], 8), blocks_for(size[0], 4))
-    return Launch(grid, (8, 4), (-2.0, 1.5, pixel, limit, poisoned(size, np.int32)), {4: expected})
 
 
 def _rotate_phases(size: int, generator: np.random.Generator) -> Launch:
@@ -142,19 +97,11 @@ def _who_am_i(size: int, generator: np.random.Generator) -> Launch:
     return Launch(grid, block, (poisoned(expected.shape, np.int32),), {0: expected})
 
 
-def _planes(size: int, generator: np.random.Generator) -> Launch:
-    z, y, x = np.indices((4, 3, 2))
-    expected = np.broadcast_to((z + 1) % 4 * 100 + y * 10 + x, (size, 4, 3, 2)).copy()
-    return Launch(size, (2, 3, 4), (poisoned(expected.shape, np.int32),), {0: expected})
-
-
 SHAPES = ((1, 1), (7, 5), (33, 65), (64, 31))
 
 EXAMPLES = {
     "transpose": Example(transpose, _transpose, SHAPES, SHAPES[:2]),
     "smooth": Example(smooth, _smooth, (1, 2, 65, 1009), (1, 2)),
-    "mandelbrot": Example(mandelbrot, _mandelbrot, SHAPES, SHAPES[:2]),
     "rotate_phases": Example(rotate_phases, _rotate_phases, (1, 31, 257), (1, 31)),
     "who_am_i": Example(who_am_i, _who_am_i, (1, 2), (1,)),
-    "planes": Example(planes, _planes, (1, 3), (1,)),
 }

@@ -1,4 +1,4 @@
-"""Prefix sums, sorting and histograms: barriers in loops, two buffers, atomics on shared memory, every atomic."""
+"""Prefix sums, sorting and histograms: barriers in loops, atomics on shared memory, every atomic."""
 
 from __future__ import annotations
 
@@ -12,28 +12,6 @@ BLOCK = 128
 EVERY_LANE = 0xFFFFFFFF
 SIZES = (1, 97, 128, 1009)
 STEP_SIZES = (1, 97)
-
-
-@cuda.jit
-def scan_two_buffers(x, out):
-    """Inclusive prefix sums within each block (Hillis and Steele): read one buffer, write the other, swap."""
-    buffers = cuda.shared.array((2, BLOCK), float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    source = 0
-    buffers[source, t] = x[i] if i < x.size else float32(0)
-    cuda.syncthreads()
-    distance = 1
-    while distance < BLOCK:
-        if t >= distance:
-            buffers[1 - source, t] = buffers[source, t] + buffers[source, t - distance]
-        else:
-            buffers[1 - source, t] = buffers[source, t]
-        source = 1 - source
-        distance *= 2
-        cuda.syncthreads()
-    if i < x.size:
-        out[i] = buffers[source, t]
 
 
 @cuda.jit
@@ -143,11 +121,6 @@ def _by_block(x: np.ndarray) -> np.ndarray:
     return np.concatenate([np.cumsum(part) for part in parts])
 
 
-def _scan(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    return Launch(blocks_for(size, BLOCK), BLOCK, (x, poisoned(size)), {1: _by_block(x.astype(np.float64))})
-
-
 def _scan_shuffle(size: int, generator: np.random.Generator) -> Launch:
     x = generator.integers(-99, 100, size, dtype=np.int32)
     return Launch(blocks_for(size, BLOCK), BLOCK, (x, poisoned(size, np.int32)), {1: _by_block(x)})
@@ -190,7 +163,6 @@ def _every_atomic(size: int, generator: np.random.Generator) -> Launch:
 
 
 EXAMPLES = {
-    "scan_two_buffers": Example(scan_two_buffers, _scan, SIZES, STEP_SIZES),
     "scan_shuffle": Example(scan_shuffle, _scan_shuffle, SIZES, STEP_SIZES),
     "bitonic_sort": Example(bitonic_sort, _bitonic_sort, (1, 3), (1,)),
     "histogram": Example(histogram, _histogram, SIZES, STEP_SIZES),

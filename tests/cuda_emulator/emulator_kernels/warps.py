@@ -14,21 +14,6 @@ STEP_SIZES = (1, 33)
 
 
 @cuda.jit
-def compact(x, limit, out, length):
-    """Copies what lies above the limit, densely: a warp reserves room with one atomic, each lane finds its place."""
-    i = cuda.grid(1)
-    above = i < x.size and x[i] > limit
-    ballot = cuda.ballot_sync(EVERY_LANE, above)
-    start = 0
-    if cuda.laneid == 0:
-        start = cuda.atomic.add(length, 0, cuda.popc(ballot))
-    start = cuda.shfl_sync(EVERY_LANE, start, 0)
-    if above:
-        before = ballot & ((1 << cuda.laneid) - 1)
-        out[start + cuda.popc(before)] = x[i]
-
-
-@cuda.jit
 def count_keys(keys, counts):
     """A histogram with one atomic for all lanes of a warp that have the same key."""
     i = cuda.grid(1)
@@ -81,19 +66,6 @@ def half_warps(x, out):
 
 
 @cuda.jit
-def until_all_are_done(x, out):
-    """Collatz steps down to 1: a warp leaves its loop when its last lane is done."""
-    i = cuda.grid(1)
-    value = x[i]
-    steps = 0
-    while cuda.any_sync(EVERY_LANE, value != 1):
-        if value != 1:
-            value = value // 2 if value % 2 == 0 else 3 * value + 1
-            steps += 1
-    out[i] = steps
-
-
-@cuda.jit
 def filter_active(x, out, length):
     """The lanes that are in the branch share one atomic: activemask names them."""
     i = cuda.grid(1)
@@ -117,13 +89,6 @@ def bits(x, out):
         out[i, 2] = cuda.ffs(value)
         out[i, 3] = cuda.brev(value)
         out[i, 4] = cuda.selp(value > 1000, 1, 2)
-
-
-def _compact(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    kept = x[x > 0]
-    arguments = (x, np.float32(0), poisoned(kept.size), np.zeros(1, np.int32))
-    return Launch(blocks_for(size, 128), 128, arguments, {2: kept, 3: np.array([kept.size])}, sorted=(2,))
 
 
 def _count_keys(size: int, generator: np.random.Generator) -> Launch:
@@ -168,19 +133,6 @@ def _half_warps(size: int, generator: np.random.Generator) -> Launch:
     return Launch(size, 64, (x, poisoned(x.size)), {1: expected.ravel()})
 
 
-def _collatz(value: int) -> int:
-    steps = 0
-    while value != 1:
-        value = value // 2 if value % 2 == 0 else 3 * value + 1
-        steps += 1
-    return steps
-
-
-def _until_all_are_done(size: int, generator: np.random.Generator) -> Launch:
-    x = generator.integers(1, 60, 64 * size)
-    return Launch(size, 64, (x, poisoned(x.size, np.int32)), {1: np.array([_collatz(int(value)) for value in x])})
-
-
 def _filter_active(size: int, generator: np.random.Generator) -> Launch:
     x = normal(generator, size)
     kept = x[x > 0]
@@ -206,12 +158,10 @@ def _bits(size: int, generator: np.random.Generator) -> Launch:
 BLOCKS = (1, 2, 5)
 
 EXAMPLES = {
-    "compact": Example(compact, _compact, SIZES, STEP_SIZES),
     "count_keys": Example(count_keys, _count_keys, SIZES, STEP_SIZES),
     "votes": Example(votes, _votes, BLOCKS, BLOCKS[:1]),
     "shuffles": Example(shuffles, _shuffles, BLOCKS, BLOCKS[:1]),
     "half_warps": Example(half_warps, _half_warps, BLOCKS, BLOCKS[:1]),
-    "until_all_are_done": Example(until_all_are_done, _until_all_are_done, BLOCKS, BLOCKS[:1]),
     "filter_active": Example(filter_active, _filter_active, SIZES, STEP_SIZES),
     "bits": Example(bits, _bits, SIZES, STEP_SIZES),
 }

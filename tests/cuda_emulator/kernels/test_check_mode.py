@@ -169,31 +169,6 @@ def test_a_result_that_depends_on_fresh_memory_names_the_read() -> None:
         check_launch(launch)
 
 
-@cuda.jit
-def reverse(a):  # type: ignore[no-untyped-def]
-    tile = cuda.shared.array(64, np.float32)
-    t = cuda.threadIdx.x
-    tile[t] = a[t]
-    cuda.syncthreads()
-    a[t] = tile[63 - t]
-
-
-def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
-    with options(check=True):
-        a = np.arange(64, dtype=np.float32)
-        reverse[1, 64](a)
-        assert a.tolist() == list(range(63, -1, -1))
-
-        @cuda.jit
-        def last(out):  # type: ignore[no-untyped-def]
-            out[0] = cuda.grid(1)
-
-        device = cuda.to_device(np.zeros(1, np.int32))
-        with pytest.raises(KernelError, match=r"race on out\[0\] \(global memory, write after write\)"):
-            last[2, 64](device)
-
-
 def test_a_race_between_two_names_of_one_array_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
 

@@ -322,13 +322,6 @@ def test_a_loop_that_waits_for_another_thread_is_warned_of_when_it_is_compiled()
 
 
 @cuda.jit
-def view_across(A, out):  # type: ignore[no-untyped-def]
-    row = A[int(A[0, 0])]  # a view
-    cuda.syncthreads()
-    out[cuda.threadIdx.x] = row[cuda.threadIdx.x]
-
-
-@cuda.jit
 def too_much_shared(A, out):  # type: ignore[no-untyped-def]
     small = cuda.shared.array(8, float32)
     large = cuda.shared.array((128, 97), float32)  # the largest
@@ -350,20 +343,9 @@ def no_types(A, out):  # type: ignore[no-untyped-def]
     out[0] = A.reshape_it()  # no such method
 
 
-@cuda.jit
-def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
-    out[0] = cuda.shfl_sync(0xFFFFFFFF, np.int8(1), 0)  # a byte
-
-
 @pytest.mark.parametrize(
     ("kernel", "mark", "message"),
     [
-        (
-            view_across,
-            "a view",
-            "'row' holds a view of an array on both sides of a cuda.syncthreads() or shuffle; only numbers can be "
-            "kept there. Index the array itself after the barrier",
-        ),
         (
             too_much_shared,
             "the largest",
@@ -375,12 +357,6 @@ def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
             no_types,
             "no such method",
             "Numba finds no types for this: Unknown attribute 'reshape_it' of type array(float32, 2d, C)",
-        ),
-        (
-            shuffled_bytes,
-            "a byte",
-            "cuda.shfl_sync() moves int32, int64, float32 and float64; this value is int8. Convert it first, for "
-            "example with int32(...)",
         ),
     ],
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cuda_emulator import KernelError, KernelWarning, cuda, hooks, options
+from cuda_emulator import KernelError, cuda, hooks, options
 from cuda_emulator.lens import detecting
 from cuda_emulator.lens.findings import findings
 from cuda_emulator.runtime import check_report, limits
@@ -145,17 +145,6 @@ def test_a_tuple_that_changes_is_not_kept_over_the_barrier() -> None:
         tuple_over_a_barrier[BLOCKS, THREADS](x, x.copy(), STEPS)
 
 
-@cuda.jit
-def no_group(x, y, steps):  # type: ignore[no-untyped-def]
-    x.sync()
-
-
-def test_sync_of_anything_else_is_refused() -> None:
-    x = np.ones(COUNT, np.float32)
-    with pytest.raises(KernelError, match="sync"):
-        no_group[1, 1](x, x, 1)
-
-
 # ---------------------------------------------------------------- the size of the grid
 
 
@@ -217,36 +206,3 @@ def test_an_error_behind_a_barrier_names_block_and_thread() -> None:
 
     with pytest.raises(KernelError, match=re.escape("x[40] is out of bounds: x has shape (40,); in block (4, 0, 0)")):
         late[BLOCKS, THREADS](np.zeros(COUNT, np.float32))
-
-
-def test_outside_a_kernel_the_group_says_where_it_works() -> None:
-    call: Callable[[], object] = cuda.cg.this_grid
-    with pytest.raises(KernelError, match=r"works inside a @cuda\.jit kernel only"):
-        call()
-
-
-@cuda.jit
-def leaves_before(x):  # type: ignore[no-untyped-def]
-    if cuda.threadIdx.x == 0:
-        return
-    cuda.cg.this_grid().sync()
-    x[cuda.grid(1)] = 1
-
-
-def test_threads_that_returned_before_a_barrier_across_the_grid_are_told_of_in_check_mode() -> None:
-    with options(check=True), pytest.warns(KernelWarning, match=r"1 threads of a block had returned before cuda\.cg\."):
-        leaves_before[2, 8](np.zeros(16))
-
-
-@cuda.jit
-def reads_beyond_the_block(x, out):  # type: ignore[no-untyped-def]
-    i = cuda.grid(1)
-    value = cuda.shfl_down_sync(0xFFFFFFFF, x[i], 4)
-    cuda.cg.this_grid().sync()
-    out[i] = value
-
-
-def test_a_lane_beyond_the_block_is_told_of_though_a_barrier_across_the_grid_follows() -> None:
-    x = np.arange(16.0)
-    with options(check=True), pytest.raises(KernelError, match="reads from lane 8, which is not in the block"):
-        reads_beyond_the_block[2, 8](x, np.zeros(16))

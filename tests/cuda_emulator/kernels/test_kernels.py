@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_emulator import cuda, options
+from cuda_emulator import options
 from cuda_emulator.walking.walk import Block, walk_block
 from cuda_emulator.walking.walked_launch import Launched
 from tests.cuda_emulator.emulator_kernels import EMULATED, MODULES, all_examples, grids
-from tests.cuda_emulator.emulator_kernels.elementwise import add_guarded
-from tests.cuda_emulator.emulator_kernels.example import Example, Launch, check, poisoned
+from tests.cuda_emulator.emulator_kernels.example import Example, Launch, check
 from tests.wide import wide
 
 EXAMPLES = all_examples((*MODULES, *EMULATED))
@@ -100,21 +99,3 @@ def test_parallel_blocks_give_the_bits_that_one_core_gives() -> None:
             example.kernel[launch.grid, launch.block](*launch.arguments)
         results.append(launch.arguments[2])
     np.testing.assert_array_equal(results[0], results[1])
-
-
-def test_device_arrays_are_copies_that_have_to_be_fetched() -> None:
-    a = np.arange(100, dtype=np.float32)
-    out = poisoned(100)
-    device_a, device_out = cuda.to_device(a), cuda.to_device(out)
-    add_guarded[1, 128](device_a, device_a, device_out)
-    assert np.isnan(out).all()
-    device_out.copy_to_host(out)
-    np.testing.assert_array_equal(out, 2 * a)
-
-
-@pytest.mark.parametrize("size", [1, 1023, 1024, 4099])
-def test_forall_covers_every_element(size: int) -> None:
-    a = np.arange(size, dtype=np.float32)
-    out = poisoned(size)
-    add_guarded.forall(size)(a, a, out)
-    np.testing.assert_array_equal(out, 2 * a)

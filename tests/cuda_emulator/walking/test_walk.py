@@ -97,14 +97,6 @@ def test_the_variables_that_a_statement_assigns_are_recorded() -> None:
     assert not first.changes.get(3)  # it makes no iteration
 
 
-def test_the_launch_keeps_its_arrays_and_two_walks_are_alike() -> None:
-    twice = launched()
-    one, other = twice.walk(), twice.walk()
-    assert (twice.values()["out"] == 0).all()
-    assert [(step.mark, step.accesses) for step in one.steps] == [(step.mark, step.accesses) for step in other.steps]
-    np.testing.assert_array_equal(one.arrays[1].after, other.arrays[1].after)
-
-
 @cuda.jit
 def exchange(x, out):
     i = cuda.threadIdx.x
@@ -228,26 +220,3 @@ def test_an_access_is_named_as_the_source_has_it() -> None:
         *("cuda.atomic.add(out, (i, row - 1), x[i - 1, 0])", "x[i - 1, 0]", "x[i, i]", "y[-1, i - 1]"),
     } | (texts & {"out[i, 0]", "x[i - 1, i - 1]"})
     assert not [mark.text for mark in walk.marks if "__" in mark.text]
-
-
-@cuda.jit(device=True)
-def value_of(function, x):
-    for _ in range(2):
-        if x > 1:
-            break
-    else:
-        return function(x)
-    return x
-
-
-@cuda.jit
-def passes_a_function(out):
-    out[cuda.threadIdx.x] = value_of(doubled, cuda.threadIdx.x)
-
-
-def test_a_walk_follows_a_function_given_as_argument_and_the_else_of_a_loop() -> None:
-    launched = Launched(passes_a_function, (1, 1, 1), (4, 1, 1), (np.zeros(4),), 0)
-    values = launched.fresh()
-    block = Block(passes_a_function.source, passes_a_function.parameters, (1, 1, 1), (4, 1, 1), 0, 0)
-    assert walk_block(block, values, watched=range(0)).fault == ""
-    assert values[0].tolist() == [0, 2, 2, 3]
