@@ -1,7 +1,7 @@
 """Random CUDA kernels that are right by construction: free of races, and the same in every order of their threads.
 
 `kernel_text(seed)` is the source of a module with one kernel `k`, its device functions, and GRID and BLOCK.
-`arguments(module)` makes what it is launched with. fuzz_emulator.py runs them in every way the emulator knows.
+`arguments(module)` makes what it is launched with. test_fuzz.py runs them in every way the emulator knows.
 
 How the rules are kept: each statement is written in a context, u, w or t. In u all live threads of the block are
 there, so barriers may stand; in w all live lanes of a warp, so shuffles and votes may; in t anybody. A condition or a

@@ -26,16 +26,22 @@ from cuda_emulator.errors import KernelError
 from cuda_emulator.stepping.step import run_kernel
 from tests.cuda_emulator.fuzz_kernels import arguments
 
+NOT_SUPPORTED = "not supported by the emulator"
 Launch = Callable[[ModuleType, list[Any]], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a kernel fared. kind: ok, mismatch, race, refused, error (crash and hang are seen from outside)."""
+    """How a kernel fared. kind: ok, mismatch, race, refused or error."""
 
     kind: str
     mode: str = ""
     message: str = ""
+
+
+def failed(outcome: Outcome) -> bool:
+    """Whether this is a fault of the emulator (or of the generator)."""
+    return outcome.kind != "ok" and not (outcome.kind == "refused" and NOT_SUPPORTED in outcome.message)
 
 
 def _launch(**changes: Any) -> Launch:

@@ -98,20 +98,6 @@ def test_every_atomic_of_the_cuda_namespace_has_its_helper():
     assert {f"atomic_{name}" for name in ATOMICS} <= set(helpers.__all__)
 
 
-@pytest.mark.parametrize("name", ["max", "min"])
-def test_max_and_min_leave_the_cell_alone_where_a_nan_is_involved(name):
-    cells = np.array([np.nan, 2.0])
-    RUN[name](cells, np.array([0, 1]), np.array([5.0, np.nan]), np.zeros(2))
-    np.testing.assert_array_equal(cells, [np.nan, 2.0])
-
-
-@pytest.mark.parametrize("name", ["nanmax", "nanmin"])
-def test_nanmax_and_nanmin_take_nan_for_a_missing_number(name):
-    cells = np.array([np.nan, 2.0, np.nan])
-    RUN[name](cells, np.array([0, 1, 2]), np.array([5.0, np.nan, np.nan]), np.zeros(3))
-    np.testing.assert_array_equal(cells, [5.0, 2.0, np.nan])
-
-
 @njit(fastmath=True)
 def fast_extremes(cells):
     helpers.atomic_max(cells, 0, 5.0)
@@ -200,20 +186,6 @@ def test_no_update_is_lost_when_four_threads_change_one_cell(dtype, name):
     assert array[0] == (-total if name == "sub" else total)
     seen = np.sort(np.abs(np.concatenate(olds)))
     np.testing.assert_array_equal(seen, np.arange(total))  # each old value was returned exactly once
-
-
-def test_a_maximum_found_by_several_threads_is_the_maximum():
-    values = np.random.default_rng(3).normal(size=400_000).astype(np.float32)
-    array, indices = np.full(1, -np.inf, np.float32), np.zeros(100_000, np.int64)
-    threads = [
-        threading.Thread(target=RUN["max"], args=(array, indices, part, np.zeros(100_000, np.float32)))
-        for part in np.split(values, 4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert array[0] == values.max()
 
 
 def message(name, *arguments):

@@ -79,14 +79,6 @@ def test_the_section_has_parts_that_the_script_makes(script: ModuleType) -> None
     assert script.with_parts(script.PAGE.read_text(encoding="utf-8"), {}) == script.PAGE.read_text(encoding="utf-8")
 
 
-def test_a_part_that_is_made_anew_takes_the_place_of_the_old_one(script: ModuleType) -> None:
-    first, second = [title for title, _ in script.SECTIONS.values()][:2]
-    page = f"Before\n{script.BEGIN}\n\n### {second}\n\nold\n\n{script.END}\nafter"
-    both = script.with_parts(page, {first: "new"})
-    assert both == f"Before\n{script.BEGIN}\n\n### {first}\n\nnew\n\n### {second}\n\nold\n\n{script.END}\nafter"
-    assert script.with_parts(both, {second: "newer"}) == both.replace("old", "newer")
-
-
 def test_what_failed_is_counted_by_its_kind(script: ModuleType, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(

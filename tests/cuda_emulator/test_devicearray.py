@@ -157,16 +157,6 @@ def test_a_transposed_array_is_a_copy_as_on_a_device() -> None:
         _ = cuda.to_device(np.arange(3)).T
 
 
-@pytest.mark.parametrize("name", ["gpu_data"])
-def test_what_would_be_an_address_on_a_gpu_is_missing_with_the_reason(name: str) -> None:
-    device = cuda.to_device(np.arange(3))
-    assert not hasattr(device, name)
-    with pytest.raises(AttributeError, match=rf"a device array has no '{name}': .*there is no GPU.*copy_to_host\(\)"):
-        getattr(device, name)
-    with pytest.raises(AttributeError, match=r"a device array has no 'colour'$"):
-        _ = device.colour
-
-
 def test_split_gives_views_of_one_size_and_a_shorter_last_one() -> None:
     device = cuda.to_device(np.arange(7))
     parts = list(device.split(3))

@@ -88,10 +88,6 @@ def test_init_fills_an_array_that_is_there_already():
     assert states.copy_to_host().tolist() == STATES[4, 0, 1]
 
 
-def test_no_states_are_an_empty_array():
-    assert random.create_xoroshiro128p_states(0, seed=1).shape == (0,)
-
-
 def test_a_far_subsequence_start_costs_no_more_than_its_digits():
     far = random.create_xoroshiro128p_states(1, 5, subsequence_start=10**15).copy_to_host()
     next_one = random.create_xoroshiro128p_states(2, 5, subsequence_start=10**15 - 1).copy_to_host()
@@ -126,13 +122,6 @@ def test_a_state_set_in_a_kernel_and_jumped_is_what_the_host_makes():
         COMPILED["init_xoroshiro128p_state"](states, index, np.uint64(1))
     COMPILED["xoroshiro128p_jump"](states, 1)
     assert states.tolist() == STATES[5, 1, 0][:2]
-
-
-def test_only_the_state_that_draws_moves():
-    states = np.array(STATES[5, 1, 0], random.xoroshiro128p_dtype)
-    COMPILED["xoroshiro128p_next"](states, 2)
-    moved = [index for index, state in enumerate(states.tolist()) if state != STATES[5, 1, 0][index]]
-    assert moved == [2]
 
 
 @pytest.mark.parametrize(("x", "expected"), [(0, 0.0), (2**64 - 1, 1 - 2.0**-53), (2**11 - 1, 0.0), (2**63, 0.5)])

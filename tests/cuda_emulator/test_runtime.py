@@ -72,13 +72,6 @@ def test_in_out_and_inout_say_which_way_an_array_is_copied() -> None:
         cuda.In([1])
 
 
-def test_mapped_memory_is_used_in_place() -> None:
-    shared = cuda.mapped_array(3)
-    shared[:] = 0
-    add_one_to_each[1, 32](shared, shared)
-    assert shared.tolist() == [11] * 3
-
-
 class Pair(NamedTuple):
     first: Any
     second: Any

@@ -10,17 +10,15 @@ the GPU made of programs of stage 4's tests; test_on_the_machine.py starts it.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import sys
 import warnings
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from tests.cuda_emulator.fuzz_kernels import arguments, kernel_text
+from tests.cuda_emulator.fuzz_modes import loaded
 
 TOLERANCE = {"f4": 1e-4, "f8": 1e-9}
 """A compiler may fuse a product and a sum where another does not, and both functions of an exponent may round."""
@@ -37,32 +35,22 @@ class _WholeVotes(ast.NodeTransformer):
         return node
 
 
-def module_of(path: Path, text: str) -> ModuleType:
-    """A module with that text, in a file, from which the emulator reads the kernel's source."""
+def written(path: Path, text: str, seed: int) -> list[np.ndarray]:
+    """What the kernel of a module with that text, in a file, leaves in its arrays."""
     path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def written(module: Any, seed: int) -> list[np.ndarray]:
-    """What the module's kernel leaves in its arrays."""
-    given = arguments(module, seed)
-    module.k[module.GRID, module.BLOCK](*given)
+    with loaded(path) as module:
+        given = arguments(module, seed)
+        module.k[module.GRID, module.BLOCK](*given)
     return [each for each in given if isinstance(each, np.ndarray)]
 
 
 def difference(folder: Path, seed: int) -> str:
     """How the two results differ, or the error of the compiled kernel."""
     text = ast.unparse(ast.fix_missing_locations(_WholeVotes().visit(ast.parse(kernel_text(seed)))))
-    emulated = written(module_of(folder / f"emulated_{seed}.py", text), seed)
+    emulated = written(folder / f"emulated_{seed}.py", text, seed)
     real = text.replace("from cuda_emulator import cuda", "from numba import cuda")
     try:
-        compiled = written(module_of(folder / f"compiled_{seed}.py", real), seed)
+        compiled = written(folder / f"compiled_{seed}.py", real, seed)
         for ours, theirs in zip(emulated, compiled, strict=True):
             allowed = TOLERANCE.get(ours.dtype.str[1:], 0)
             np.testing.assert_allclose(theirs, ours, rtol=allowed, atol=allowed / 10)

@@ -56,15 +56,6 @@ def test_the_parts_that_talk_to_a_gpu_are_import_errors_with_a_sentence(name: st
         importlib.import_module(name)
 
 
-@pytest.mark.usefixtures("_installed")
-@pytest.mark.parametrize("module", ["numba", "numba.cuda"])
-def test_a_ufunc_for_cuda_is_made_in_both_spellings(module: str) -> None:
-    target = {"target": "cuda"} if module == "numba" else {}
-    double = importlib.import_module(module).vectorize(["float32(float32)"], **target)(lambda x: x * 2)
-    x = np.arange(5, dtype="f4")
-    np.testing.assert_array_equal(double(x), 2 * x)
-
-
 def test_install_and_uninstall_can_be_called_again_and_leave_nothing() -> None:
     modules = {name for name in sys.modules if name.startswith("numba.cuda")}
     finders = list(sys.meta_path)

@@ -41,14 +41,6 @@ def test_every_kernel_gives_as_compiled_what_its_reference_says(
     assert {name: said for name, said in found.items() if said} == {}
 
 
-@pytest.mark.skipif(not WIDE, reason="it repeats what a test of stage 4 shows: make test-wide has it")
-def test_a_mistake_in_the_ptx_is_found(tmp_path: Path) -> None:
-    """The neighbours of a shuffle are read from the wrong side."""
-    name = "scans.scan_shuffle"
-    found = answers(tmp_path, name, MACHINE_EDIT=r"shfl\.sync\.up=>shfl.sync.down")
-    assert "Mismatched elements" in found[name]
-
-
 @pytest.mark.skipif(not WIDE, reason="it takes minutes: make test-wide has it")
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_kernels_give_as_compiled_what_they_give_on_the_emulator(first: int, tmp_path: Path) -> None:

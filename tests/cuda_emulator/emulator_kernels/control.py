@@ -15,34 +15,6 @@ STEP_SIZES = (1, 63)
 
 
 @cuda.jit
-def return_before_barrier(x, out):
-    """Threads beyond the end leave before the barrier: devices count the rest, and learners write it so."""
-    values = cuda.shared.array(BLOCK, float32)
-    i = cuda.grid(1)
-    t = cuda.threadIdx.x
-    if i >= x.size:
-        return
-    values[t] = x[i]
-    cuda.syncthreads()
-    if t + 1 < cuda.blockDim.x and i + 1 < x.size:
-        out[i] = values[t] + values[t + 1]
-    else:
-        out[i] = values[t]
-
-
-@cuda.jit
-def return_after_barrier(x, out):
-    values = cuda.shared.array(BLOCK, float32)
-    i = cuda.grid(1)
-    t = cuda.threadIdx.x
-    values[t] = x[i] if i < x.size else float32(0)
-    cuda.syncthreads()
-    if i >= x.size:
-        return
-    out[i] = values[cuda.blockDim.x - 1 - t]
-
-
-@cuda.jit
 def return_between_barriers(x, out):
     """Half of the threads leave at every step, after the barrier that everyone reached."""
     values = cuda.shared.array(BLOCK, float32)
@@ -78,22 +50,6 @@ def break_at_barrier(x, out):
 
 
 @cuda.jit
-def continue_before_barrier(x, skip, out):
-    """Rows that the whole block skips; the others are summed pairwise through shared memory."""
-    values = cuda.shared.array(BLOCK, float32)
-    t = cuda.threadIdx.x
-    total = float32(0)
-    for row in range(x.shape[0]):
-        if skip[row]:
-            continue
-        values[t] = x[row, t]
-        cuda.syncthreads()
-        total += values[(t + 1) % BLOCK] - values[t]
-        cuda.syncthreads()
-    out[t] = total
-
-
-@cuda.jit
 def threads_part_ways(x, limit, out):
     """Each thread leaves and skips on its own inside a loop that meets at a barrier."""
     values = cuda.shared.array(BLOCK, float32)
@@ -112,23 +68,6 @@ def threads_part_ways(x, limit, out):
             count += 1
         cuda.syncthreads()
     out[t] = count
-
-
-@cuda.jit
-def first_at_least(sorted_values, wanted, out):
-    """Binary search: a `while` of its own length in every thread."""
-    i = cuda.grid(1)
-    if i >= wanted.size:
-        return
-    low = 0
-    high = sorted_values.size
-    while low < high:
-        middle = (low + high) // 2
-        if sorted_values[middle] < wanted[i]:
-            low = middle + 1
-        else:
-            high = middle
-    out[i] = low
 
 
 @cuda.jit
@@ -222,23 +161,6 @@ def standardise_rows(x, out):
         out[row, t] = centred / (variance + float32(1e-5)) ** float32(0.5)
 
 
-def _return_before_barrier(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    expected = x.astype(np.float64)
-    partner = (np.arange(size) % BLOCK < BLOCK - 1) & (np.arange(size) + 1 < size)
-    expected[partner] += x[1:][partner[:-1]]
-    return Launch(blocks_for(size, BLOCK), BLOCK, (x, poisoned(size)), {1: expected})
-
-
-def _return_after_barrier(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    blocks = blocks_for(size, BLOCK)
-    rows = np.zeros(blocks * BLOCK)
-    rows[:size] = x
-    expected = rows.reshape(blocks, BLOCK)[:, ::-1].ravel()[:size]
-    return Launch(blocks, BLOCK, (x, poisoned(size)), {1: expected})
-
-
 def _return_between_barriers(size: int, generator: np.random.Generator) -> Launch:
     x = normal(generator, size)
     blocks = blocks_for(size, BLOCK)
@@ -252,14 +174,6 @@ def _break_at_barrier(size: int, generator: np.random.Generator) -> Launch:
     return Launch(size, BLOCK, (x, poisoned(size * BLOCK, np.int64)), {1: np.repeat(x, BLOCK)})
 
 
-def _continue_before_barrier(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size, BLOCK)
-    skip = generator.random(size) < 0.5
-    kept = x[~skip].astype(np.float64)
-    expected = (np.roll(kept, -1, axis=1) - kept).sum(axis=0)
-    return Launch(1, BLOCK, (x, skip, poisoned(BLOCK)), {2: expected})
-
-
 def _threads_part_ways(size: int, generator: np.random.Generator) -> Launch:
     # whole numbers: the running sums are exact, whatever their order
     x = generator.integers(-9, 10, (size, BLOCK)).astype(np.float32)
@@ -268,14 +182,6 @@ def _threads_part_ways(size: int, generator: np.random.Generator) -> Launch:
         running = np.cumsum(np.abs(np.delete(x, t, axis=1)), axis=1)
         count[t] = np.sum(running <= 100)
     return Launch(1, BLOCK, (x, np.float32(100), poisoned(BLOCK, np.int64)), {2: count})
-
-
-def _first_at_least(size: int, generator: np.random.Generator) -> Launch:
-    values = np.sort(normal(generator, size))
-    wanted = normal(generator, 2 * size)
-    expected = np.searchsorted(values, wanted)
-    arguments = (values, wanted, poisoned(2 * size, np.int32))
-    return Launch(blocks_for(2 * size, 96), 96, arguments, {2: expected})
 
 
 def _barrier_in_uniform_branch(size: tuple[int, int], generator: np.random.Generator) -> Launch:
@@ -308,13 +214,9 @@ def _standardise_rows(size: tuple[int, int], generator: np.random.Generator) -> 
 BRANCHES = ((1, 1), (3, 2), (2, 0), (3, 1))
 
 EXAMPLES = {
-    "return_before_barrier": Example(return_before_barrier, _return_before_barrier, SIZES, STEP_SIZES),
-    "return_after_barrier": Example(return_after_barrier, _return_after_barrier, SIZES, STEP_SIZES),
     "return_between_barriers": Example(return_between_barriers, _return_between_barriers, SIZES, STEP_SIZES),
     "break_at_barrier": Example(break_at_barrier, _break_at_barrier, (1, 7), (1,)),
-    "continue_before_barrier": Example(continue_before_barrier, _continue_before_barrier, (1, 13), (1, 13)),
     "threads_part_ways": Example(threads_part_ways, _threads_part_ways, (1, 13), (1,)),
-    "first_at_least": Example(first_at_least, _first_at_least, SIZES, STEP_SIZES),
     "barrier_in_uniform_branch": Example(barrier_in_uniform_branch, _barrier_in_uniform_branch, BRANCHES, BRANCHES[:2]),
     "call_device_functions": Example(call_device_functions, _call_device_functions, SIZES, STEP_SIZES),
     "standardise_rows": Example(standardise_rows, _standardise_rows, ((1, 1), (7, 50), (3, 64)), ((7, 50),)),

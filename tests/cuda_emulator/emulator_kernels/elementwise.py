@@ -1,4 +1,4 @@
-"""One thread, one element (or a few): guards, strides, optimizer updates, integer and 8-bit data, records."""
+"""One thread, one element (or a few): guards, strides, integer types, mathematics, records."""
 
 from __future__ import annotations
 
@@ -27,46 +27,6 @@ def add_guarded(a, b, out):
 def add_grid_stride(a, b, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         out[i] = a[i] + b[i]
-
-
-@cuda.jit
-def add_while_stride(a, b, out):
-    i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
-    step = cuda.blockDim.x * cuda.gridDim.x
-    while i < len(out):
-        out[i] = a[i] + b[i]
-        i += step
-
-
-@cuda.jit
-def sgd_momentum(parameter, gradient, velocity, learning_rate, momentum):
-    i = cuda.grid(1)
-    if i < parameter.size:
-        velocity[i] = momentum * velocity[i] - learning_rate * gradient[i]
-        parameter[i] += velocity[i]
-
-
-@cuda.jit
-def adam(parameter, gradient, mean, square, learning_rate, beta1, beta2, epsilon, step):
-    i = cuda.grid(1)
-    if i < parameter.size:
-        g = gradient[i]
-        mean[i] = beta1 * mean[i] + (float32(1) - beta1) * g
-        square[i] = beta2 * square[i] + (float32(1) - beta2) * g * g
-        mean_hat = mean[i] / (float32(1) - beta1**step)
-        square_hat = square[i] / (float32(1) - beta2**step)
-        parameter[i] -= learning_rate * mean_hat / (math.sqrt(square_hat) + epsilon)
-
-
-@cuda.jit
-def normalise_pixels(pixels, mean, deviation, out):
-    """uint8 images (N, D) to float32 with the data's mean and standard deviation."""
-    i = cuda.grid(1)
-    rows, columns = pixels.shape
-    if i < rows * columns:
-        row = i // columns
-        column = i - row * columns
-        out[row, column] = (float32(pixels[row, column]) / float32(255) - mean) / deviation
 
 
 @cuda.jit
@@ -126,32 +86,6 @@ def _add(block: int, blocks: int | None = None) -> Callable[[int, np.random.Gene
     return launch
 
 
-def _sgd_momentum(size: int, generator: np.random.Generator) -> Launch:
-    parameter, gradient, velocity = (normal(generator, size) for _ in range(3))
-    rate, momentum = np.float32(0.05), np.float32(0.9)
-    new = 0.9 * velocity.astype(np.float64) - 0.05 * gradient
-    arguments = (parameter, gradient, velocity, rate, momentum)
-    return Launch(blocks_for(size, 128), 128, arguments, {0: parameter + new, 2: new})
-
-
-def _adam(size: int, generator: np.random.Generator) -> Launch:
-    parameter, gradient, mean = (normal(generator, size) for _ in range(3))
-    square = np.abs(normal(generator, size))
-    new_mean = 0.9 * mean.astype(np.float64) + 0.1 * gradient
-    new_square = 0.999 * square.astype(np.float64) + 0.001 * gradient.astype(np.float64) ** 2
-    change = 0.01 * (new_mean / (1 - 0.9**3)) / (np.sqrt(new_square / (1 - 0.999**3)) + 1e-8)
-    settings = tuple(np.float32(value) for value in (0.01, 0.9, 0.999, 1e-8))
-    arguments = (parameter, gradient, mean, square, *settings, 3)
-    return Launch(blocks_for(size, 64), 64, arguments, {0: parameter - change, 2: new_mean, 3: new_square})
-
-
-def _normalise_pixels(size: tuple[int, int], generator: np.random.Generator) -> Launch:
-    pixels = generator.integers(0, 256, size, dtype=np.uint8)
-    expected = (pixels / 255.0 - 0.1307) / 0.3081
-    arguments = (pixels, np.float32(0.1307), np.float32(0.3081), poisoned(size))
-    return Launch(blocks_for(pixels.size, 96), 96, arguments, {3: expected})
-
-
 def _integer_types(size: int, generator: np.random.Generator) -> Launch:
     small = generator.integers(-127, 128, size, dtype=np.int8)
     byte = generator.integers(0, 256, size, dtype=np.uint8)
@@ -202,15 +136,9 @@ def _move_particles(size: int, generator: np.random.Generator) -> Launch:
     return Launch(blocks_for(size, 32), 32, (particles, 2.0), {0: expected})
 
 
-PIXEL_SIZES = ((1, 1), (3, 7), (13, 784))
-
 EXAMPLES = {
     "add_guarded": Example(add_guarded, _add(128), SIZES, STEP_SIZES),
     "add_grid_stride": Example(add_grid_stride, _add(64, blocks=3), SIZES, STEP_SIZES),
-    "add_while_stride": Example(add_while_stride, _add(96, blocks=2), SIZES, STEP_SIZES),
-    "sgd_momentum": Example(sgd_momentum, _sgd_momentum, SIZES, STEP_SIZES),
-    "adam": Example(adam, _adam, SIZES, STEP_SIZES),
-    "normalise_pixels": Example(normalise_pixels, _normalise_pixels, PIXEL_SIZES, PIXEL_SIZES[:2]),
     "integer_types": Example(integer_types, _integer_types, SIZES),
     "store_narrow": Example(store_narrow, _store_narrow, SIZES),
     "mathematics": Example(mathematics, _mathematics, SIZES, STEP_SIZES),

@@ -16,25 +16,11 @@ POWERS = (1, 3, 9)
 SCALE = 4  # frozen when the kernel is compiled, like every global
 
 
-@cuda.jit("void(float32[::1], float32[::1], float32)")
-def with_signature(x, out, factor):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[i] = x[i] * factor
-
-
 @cuda.jit((float64[:, ::1], float64[:, ::1]), fastmath=True)
 def with_type_tuple(x, out):
     column, row = cuda.grid(2)
     if row < x.shape[0] and column < x.shape[1]:
         out[row, column] = math.exp(x[row, column])
-
-
-@cuda.jit(fastmath=True, max_registers=64)
-def with_options(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[i] = math.sqrt(abs(x[i])) / (float32(1) + math.exp(-x[i]))
 
 
 @cuda.jit
@@ -124,21 +110,9 @@ def flags(x, out):
         out[i] = not seen[t] and (bool(seen[t ^ 1]) or t == 0)
 
 
-def _with_signature(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    return Launch(blocks_for(size, 32), 32, (x, poisoned(size), np.float32(3)), {1: x * 3.0})
-
-
 def _with_type_tuple(size: int, generator: np.random.Generator) -> Launch:
     x = generator.standard_normal((size, 3))
     return Launch((1, blocks_for(size, 8)), (4, 8), (x, poisoned(x.shape, np.float64)), {1: np.exp(x)})
-
-
-def _with_options(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    wide = x.astype(np.float64)
-    expected = np.sqrt(np.abs(wide)) / (1 + np.exp(-wide))
-    return Launch(blocks_for(size, 32), 32, (x, poisoned(size)), {1: expected})
 
 
 def _rows_as_views(size: int, generator: np.random.Generator) -> Launch:
@@ -189,9 +163,7 @@ def _flags(size: int, generator: np.random.Generator) -> Launch:
 
 
 EXAMPLES = {
-    "with_signature": Example(with_signature, _with_signature, SIZES, STEP_SIZES),
     "with_type_tuple": Example(with_type_tuple, _with_type_tuple, SIZES, STEP_SIZES),
-    "with_options": Example(with_options, _with_options, SIZES, STEP_SIZES),
     "rows_as_views": Example(rows_as_views, _rows_as_views, SIZES, STEP_SIZES),
     "loops_and_tuples": Example(loops_and_tuples, _loops_and_tuples, SIZES, STEP_SIZES),
     "precedence": Example(precedence, _precedence, SIZES, STEP_SIZES),

@@ -1,4 +1,4 @@
-"""Matrix products: C = A @ B for A (M, K) and B (K, N), and the two transposed forms of backpropagation."""
+"""Matrix products: C = A @ B for A (M, K) and B (K, N)."""
 
 from __future__ import annotations
 
@@ -14,106 +14,29 @@ SIZES = ((1, 1, 1), (1, 7, 3), (13, 17, 11), (33, 65, 17), (64, 32, 48))
 STEP_SIZES = ((1, 7, 3), (13, 17, 11))
 
 
-@cuda.jit
-def naive_rows_along_x(A, B, C):
-    """Neighbouring threads write to neighbouring rows."""
-    row, column = cuda.grid(2)
-    if row < C.shape[0] and column < C.shape[1]:
-        total = float32(0)
-        for k in range(A.shape[1]):
-            total += A[row, k] * B[k, column]
-        C[row, column] = total
-
-
-@cuda.jit
-def naive(A, B, C):
-    """Neighbouring threads write to neighbouring columns."""
-    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-    if row < C.shape[0] and column < C.shape[1]:
-        total = float32(0)
-        k = 0
-        while k < A.shape[1]:
-            total += A[row, k] * B[k, column]
-            k += 1
-        C[row, column] = total
-
-
-def tiled(tile: int) -> Any:
-    """The tiled product for square tiles of `tile`, a captured constant."""
-
-    @cuda.jit
-    def tiled_product(A, B, C):
-        tile_a = cuda.shared.array((tile, tile), float32)
-        tile_b = cuda.shared.array((tile, tile), dtype=float32)
-        column, row = cuda.grid(2)
-        x, y = cuda.threadIdx.x, cuda.threadIdx.y
-        rows, inner = A.shape
-        columns = B.shape[1]
-        total = float32(0.0)
-        for start in range(0, inner, tile):
-            tile_a[y, x] = A[row, start + x] if row < rows and start + x < inner else float32(0)
-            if column < columns and start + y < inner:
-                tile_b[y, x] = B[start + y, column]
-            else:
-                tile_b[y, x] = 0
-            cuda.syncthreads()
-            for k in range(tile):
-                total += tile_a[y, k] * tile_b[k, x]
-            cuda.syncthreads()
-        if row < rows and column < columns:
-            C[row, column] = total
-
-    return tiled_product
-
-
 TILE = 16
-PADDED = TILE + 1  # numba-cuda wants a shape of names and numbers: it refuses (TILE, TILE + 1)
 
 
 @cuda.jit
-def transposed_left(A, B, C):
-    """C = A.T @ B, for A (K, M) and B (K, N)."""
+def tiled_product(A, B, C):
     tile_a = cuda.shared.array((TILE, TILE), float32)
-    tile_b = cuda.shared.array((TILE, TILE), float32)
+    tile_b = cuda.shared.array((TILE, TILE), dtype=float32)
     column, row = cuda.grid(2)
-    x = cuda.threadIdx.x
-    y = cuda.threadIdx.y
-    a_column = cuda.blockIdx.y * TILE + x
-    total = float32(0)
-    for t in range((A.shape[0] + TILE - 1) // TILE):
-        k = t * TILE + y
-        tile_a[y, x] = A[k, a_column] if k < A.shape[0] and a_column < A.shape[1] else float32(0)
-        tile_b[y, x] = B[k, column] if k < B.shape[0] and column < B.shape[1] else float32(0)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    rows, inner = A.shape
+    columns = B.shape[1]
+    total = float32(0.0)
+    for start in range(0, inner, TILE):
+        tile_a[y, x] = A[row, start + x] if row < rows and start + x < inner else float32(0)
+        if column < columns and start + y < inner:
+            tile_b[y, x] = B[start + y, column]
+        else:
+            tile_b[y, x] = 0
         cuda.syncthreads()
-        for j in range(TILE):
-            total += tile_a[j, y] * tile_b[j, x]
+        for k in range(TILE):
+            total += tile_a[y, k] * tile_b[k, x]
         cuda.syncthreads()
-    if row < C.shape[0] and column < C.shape[1]:
-        C[row, column] = total
-
-
-@cuda.jit
-def transposed_right(A, B, C):
-    """C = A @ B.T, for A (M, K) and B (N, K); the tile of B has a column more, so that its columns lie in all banks."""
-    tile_a = cuda.shared.array((TILE, TILE), float32)
-    tile_b = cuda.shared.array((TILE, PADDED), float32)
-    column, row = cuda.grid(2)
-    x = cuda.threadIdx.x
-    y = cuda.threadIdx.y
-    b_row = cuda.blockIdx.x * TILE + y
-    total = float32(0)
-    start = 0
-    while start < A.shape[1]:
-        k = start + x
-        tile_a[y, x] = A[row, k] if row < A.shape[0] and k < A.shape[1] else float32(0)
-        tile_b[y, x] = B[b_row, k] if b_row < B.shape[0] and k < B.shape[1] else float32(0)
-        cuda.syncthreads()
-        for j in range(TILE):
-            total += tile_a[y, j] * tile_b[x, j]
-        cuda.syncthreads()
-        start += TILE
-    if row < C.shape[0] and column < C.shape[1]:
+    if row < rows and column < columns:
         C[row, column] = total
 
 
@@ -168,30 +91,19 @@ def register_blocked(A, B, C):
                 C[row, column] = totals[i, j]
 
 
-def product(kernel: Any, tile: int, threads: int | None = None, *, left: bool = False, right: bool = False) -> Example:
-    """The example for a kernel whose blocks compute tile x tile outputs, x along the columns."""
+def product(kernel: Any, tile: int, side: int) -> Example:
+    """The example for a kernel whose blocks of side x side threads compute tile x tile outputs, x along the columns."""
 
     def launch(size: tuple[int, int, int], generator: np.random.Generator) -> Launch:
         m, k, n = size
-        a = normal(generator, *((k, m) if left else (m, k)))
-        b = normal(generator, *((n, k) if right else (k, n)))
-        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-        expected = (wide_a.T if left else wide_a) @ (wide_b.T if right else wide_b)
+        a, b = normal(generator, m, k), normal(generator, k, n)
         grid = (blocks_for(n, tile), blocks_for(m, tile))
-        if kernel is naive_rows_along_x:
-            grid = (grid[1], grid[0])
-        side = threads or tile
-        return Launch(grid, (side, side), (a, b, poisoned((m, n))), {2: expected})
+        return Launch(grid, (side, side), (a, b, poisoned((m, n))), {2: a.astype(np.float64) @ b})
 
     return Example(kernel, launch, SIZES, STEP_SIZES)
 
 
 EXAMPLES = {
-    "naive_rows_along_x": product(naive_rows_along_x, 8),
-    "naive": product(naive, 16),
-    "tiled_16": product(tiled(16), 16),
-    "tiled_32": product(tiled(32), 32),
-    "transposed_left": product(transposed_left, TILE, left=True),
-    "transposed_right": product(transposed_right, TILE, right=True),
+    "tiled_16": product(tiled_product, TILE, TILE),
     "register_blocked": product(register_blocked, BLOCK_SIDE, THREADS_SIDE),
 }

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import float32, uint32
+from numba import uint32
 
 from cuda_emulator import cuda
-from cuda_emulator.runtime.random import (
-    xoroshiro128p_dtype,
-    xoroshiro128p_normal_float32,
-    xoroshiro128p_uniform_float32,
-)
-from tests.cuda_emulator.emulator_kernels.example import Example, Launch, poisoned
-
-DRAWS = 40
+from cuda_emulator.runtime.random import xoroshiro128p_dtype, xoroshiro128p_uniform_float32
+from tests.cuda_emulator.emulator_kernels.example import Example, Launch, fixed, poisoned
 
 
 @cuda.jit
-def estimate_pi(states, inside):
-    """How many of DRAWS points of the unit square lie in the circle."""
-    thread = cuda.grid(1)
-    if thread < inside.size:
-        count = 0
-        for _ in range(DRAWS):
-            x = xoroshiro128p_uniform_float32(states, thread)
-            y = xoroshiro128p_uniform_float32(states, thread)
-            if x * x + y * y <= float32(1):
-                count += 1
-        inside[thread] = count
-
-
-@cuda.jit
-def normal_draws(states, out):
+def draws(states, out):
     thread = cuda.grid(1)
     if thread < out.shape[0]:
         for j in range(out.shape[1]):
-            out[thread, j] = xoroshiro128p_normal_float32(states, thread)
+            out[thread, j] = xoroshiro128p_uniform_float32(states, thread)
 
 
 @cuda.jit
@@ -53,69 +31,6 @@ def scramble(seed, out):
         out[i] = uint32(h ^ (h >> uint32(16)))
 
 
-class _Generator:
-    """xoroshiro128+ in Python's own integers: https://prng.di.unimi.it/xoroshiro128plus.c with the 2016 constants."""
-
-    MASK = 2**64 - 1
-
-    def __init__(self, s0: int, s1: int) -> None:
-        self.s0, self.s1 = s0, s1
-
-    def next(self) -> int:
-        s0, s1 = self.s0, self.s1
-        result = (s0 + s1) & self.MASK
-        s1 ^= s0
-        self.s0 = self._rotate(s0, 55) ^ s1 ^ ((s1 << 14) & self.MASK)
-        self.s1 = self._rotate(s1, 36)
-        return result
-
-    def _rotate(self, x: int, k: int) -> int:
-        return ((x << k) | (x >> (64 - k))) & self.MASK
-
-    def uniform(self) -> np.float32:
-        """The upper 53 bits as a fraction, rounded to float32."""
-        return np.float32((self.next() >> 11) / 2**53)
-
-    def normal(self) -> float:
-        """Box and Muller's transform; the second number of each pair is thrown away."""
-        u, v = self.uniform(), self.uniform()
-        return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
-
-
-def _states(size: int, generator: np.random.Generator) -> np.ndarray:
-    states = np.zeros(size, xoroshiro128p_dtype)
-    for name in ("s0", "s1"):
-        states[name] = generator.integers(1, 2**64, size, dtype=np.uint64)
-    return states
-
-
-def _after(generators: list[_Generator]) -> np.ndarray:
-    """The states that the generators have reached."""
-    states = np.zeros(len(generators), xoroshiro128p_dtype)
-    states["s0"] = np.array([each.s0 for each in generators], np.uint64)
-    states["s1"] = np.array([each.s1 for each in generators], np.uint64)
-    return states
-
-
-def _estimate_pi(size: int, generator: np.random.Generator) -> Launch:
-    states = _states(size, generator)
-    generators = [_Generator(int(state["s0"]), int(state["s1"])) for state in states]
-    inside = np.zeros(size, np.int64)
-    for thread, own in enumerate(generators):
-        for _ in range(DRAWS):
-            x, y = own.uniform(), own.uniform()
-            inside[thread] += x * x + y * y <= 1
-    arguments = (states, poisoned(size, np.int32))
-    return Launch(-(-size // 64), 64, arguments, {0: _after(generators), 1: inside})
-
-
-def _normal_draws(size: int, generator: np.random.Generator) -> Launch:
-    states = _states(size, generator)
-    generators = [_Generator(int(state["s0"]), int(state["s1"])) for state in states]
-    expected = np.array([[own.normal() for _ in range(3)] for own in generators])
-    return Launch(-(-size // 64), 64, (states, poisoned((size, 3))), {0: _after(generators), 1: expected})
-
-
 def _scramble(size: int, generator: np.random.Generator) -> Launch:
     seed = int(generator.integers(2**31))
     h = (seed + np.arange(size, dtype=np.uint64)) % 2**32
@@ -125,10 +40,15 @@ def _scramble(size: int, generator: np.random.Generator) -> Launch:
     return Launch(-(-size // 64), 64, (seed, poisoned(size, np.uint32)), {1: h.astype(np.uint32)})
 
 
-SIZES = (1, 67)
+# numba-cuda's states and numbers, as in test_random.py
+STATES = np.array(
+    [(1720621703753190264, 9457973938255393670), (17579686245363550164, 9466423873265256138)], xoroshiro128p_dtype
+)
+NUMBERS = [["0x1.3644b4p-1", "0x1.a0e316p-2", "0x1.437880p-1"], ["0x1.dd5c58p-2", "0x1.20285ep-1", "0x1.803358p-1"]]
 
 EXAMPLES = {
-    "estimate_pi": Example(estimate_pi, _estimate_pi, SIZES, SIZES[:1]),
-    "normal_draws": Example(normal_draws, _normal_draws, SIZES, SIZES[:1]),
+    "draws": fixed(
+        draws, 32, (STATES, poisoned((2, 3))), {0: None, 1: [[float.fromhex(text) for text in row] for row in NUMBERS]}
+    ),
     "scramble": Example(scramble, _scramble, (1, 67, 1009), (1, 67)),
 }

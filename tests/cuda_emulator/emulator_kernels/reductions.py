@@ -1,12 +1,9 @@
-"""Many values to few: trees in shared memory, shuffles, both together, and what a network needs of them."""
+"""Many values to few: trees in shared memory, and shuffles with atomics."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
-from numba import float32, int32
+from numba import float32
 
 from cuda_emulator import cuda
 from tests.cuda_emulator.emulator_kernels.example import Example, Launch, blocks_for, normal, poisoned
@@ -18,26 +15,8 @@ STEP_SIZES = (1, 97)
 
 
 @cuda.jit
-def sum_tree(x, out):
-    """One partial sum a block: half of the threads add the other half's values, again and again."""
-    values = cuda.shared.array(BLOCK, float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    values[t] = x[i] if i < x.size else float32(0)
-    cuda.syncthreads()
-    half = cuda.blockDim.x // 2
-    while half > 0:
-        if t < half:
-            values[t] += values[t + half]
-        cuda.syncthreads()
-        half //= 2
-    if t == 0:
-        out[cuda.blockIdx.x] = values[0]
-
-
-@cuda.jit
 def sum_tree_dynamic(x, out):
-    """The same with memory whose size the launch says, and strides that grow."""
+    """One partial sum a block, in memory whose size the launch says."""
     values = cuda.shared.array(0, float32)
     t = cuda.threadIdx.x
     i = cuda.grid(1)
@@ -53,19 +32,6 @@ def sum_tree_dynamic(x, out):
         cuda.syncthreads()
     if t == 0:
         out[cuda.blockIdx.x] = values[0]
-
-
-@cuda.jit
-def sum_shuffle(x, out):
-    """Lanes hand their values down; one atomic addition a warp."""
-    i = cuda.grid(1)
-    value = x[i] if i < x.size else float32(0)
-    offset = 16
-    while offset > 0:
-        value += cuda.shfl_down_sync(EVERY_LANE, value, offset)
-        offset //= 2
-    if cuda.laneid == 0:
-        cuda.atomic.add(out, 0, value)
 
 
 @cuda.jit(device=True)
@@ -98,103 +64,6 @@ def sum_block(x, out):
             cuda.atomic.add(out, 0, value)
 
 
-@cuda.jit
-def largest_and_place(x, out, place):
-    """The largest value of each block and the first index that has it; two shared arrays, one barrier a step."""
-    values = cuda.shared.array(BLOCK, float32)
-    places = cuda.shared.array(BLOCK, int32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    values[t] = x[i] if i < x.size else float32(-math.inf)
-    places[t] = i
-    cuda.syncthreads()
-    half = BLOCK // 2
-    while half:
-        if t < half:
-            other = values[t + half]
-            if other > values[t] or (other == values[t] and places[t + half] < places[t]):
-                values[t] = other
-                places[t] = places[t + half]
-        cuda.syncthreads()
-        half >>= 1
-    if t == 0:
-        out[cuda.blockIdx.x] = values[0]
-        place[cuda.blockIdx.x] = places[0]
-
-
-@cuda.jit
-def bias_gradient(grad_output, grad_bias):
-    """Sums over the rows of (N, D): every element is added where its column ends up."""
-    column, row = cuda.grid(2)
-    if row < grad_output.shape[0] and column < grad_output.shape[1]:
-        cuda.atomic.add(grad_bias, column, grad_output[row, column])
-
-
-@cuda.jit
-def softmax_rows(x, out):
-    """One block a row, any number of columns: a tree for the maximum, a tree for the sum."""
-    scratch = cuda.shared.array(BLOCK, float32)
-    row = cuda.blockIdx.x
-    t = cuda.threadIdx.x
-    columns = x.shape[1]
-    largest = float32(-math.inf)
-    for j in range(t, columns, cuda.blockDim.x):
-        largest = max(largest, x[row, j])
-    scratch[t] = largest
-    cuda.syncthreads()
-    half = cuda.blockDim.x // 2
-    while half > 0:
-        if t < half:
-            scratch[t] = max(scratch[t], scratch[t + half])
-        cuda.syncthreads()
-        half //= 2
-    largest = scratch[0]
-    cuda.syncthreads()
-    total = float32(0)
-    for j in range(t, columns, cuda.blockDim.x):
-        e = math.exp(x[row, j] - largest)
-        out[row, j] = e
-        total += e
-    scratch[t] = total
-    cuda.syncthreads()
-    half = cuda.blockDim.x // 2
-    while half > 0:
-        if t < half:
-            scratch[t] += scratch[t + half]
-        cuda.syncthreads()
-        half //= 2
-    total = scratch[0]
-    for j in range(t, columns, cuda.blockDim.x):
-        out[row, j] /= total
-
-
-@cuda.jit
-def softmax_cross_entropy(logits, labels, loss, grad_logits):
-    """One warp a row, several rows a block: the loss, and dL/dlogits of the mean over the rows."""
-    lane = cuda.threadIdx.x
-    row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-    rows, classes = logits.shape
-    if row >= rows:  # a whole warp at a time
-        return
-    largest = float32(-math.inf)
-    for j in range(lane, classes, 32):
-        largest = max(largest, logits[row, j])
-    offset = 16
-    while offset > 0:
-        largest = max(largest, cuda.shfl_xor_sync(EVERY_LANE, largest, offset))
-        offset >>= 1
-    total = float32(0)
-    for j in range(lane, classes, 32):
-        total += math.exp(logits[row, j] - largest)
-    total = warp_sum(total)
-    label = labels[row]
-    if lane == 0:
-        loss[row] = math.log(total) + largest - logits[row, label]
-    for j in range(lane, classes, 32):
-        probability = math.exp(logits[row, j] - largest) / total
-        grad_logits[row, j] = (probability - (float32(1) if j == label else float32(0))) / float32(rows)
-
-
 def _padded(x: np.ndarray, value: float) -> np.ndarray:
     """x in float64 as rows of BLOCK, filled up with `value`."""
     blocks = blocks_for(x.size, BLOCK)
@@ -203,15 +72,10 @@ def _padded(x: np.ndarray, value: float) -> np.ndarray:
     return rows.reshape(blocks, BLOCK)
 
 
-def _sum_by_block(dynamic: bool) -> Callable[[int, np.random.Generator], Launch]:
-    def launch(size: int, generator: np.random.Generator) -> Launch:
-        x = normal(generator, size)
-        rows = _padded(x, 0)
-        return Launch(
-            len(rows), BLOCK, (x, poisoned(len(rows))), {1: rows.sum(axis=1)}, dynamic_bytes=4 * BLOCK * dynamic
-        )
-
-    return launch
+def _sum_tree(size: int, generator: np.random.Generator) -> Launch:
+    x = normal(generator, size)
+    rows = _padded(x, 0)
+    return Launch(len(rows), BLOCK, (x, poisoned(len(rows))), {1: rows.sum(axis=1)}, dynamic_bytes=4 * BLOCK)
 
 
 def _sum_all(size: int, generator: np.random.Generator) -> Launch:
@@ -221,52 +85,7 @@ def _sum_all(size: int, generator: np.random.Generator) -> Launch:
     )
 
 
-def _largest_and_place(size: int, generator: np.random.Generator) -> Launch:
-    x = np.round(normal(generator, size))  # with ties
-    rows = _padded(x, -np.inf)
-    blocks = len(rows)
-    expected = {1: rows.max(axis=1), 2: rows.argmax(axis=1) + np.arange(blocks) * BLOCK}
-    return Launch(blocks, BLOCK, (x, poisoned(blocks), poisoned(blocks, np.int32)), expected)
-
-
-def _bias_gradient(size: tuple[int, int], generator: np.random.Generator) -> Launch:
-    gradient = normal(generator, *size)
-    grid = (blocks_for(size[1], 16), blocks_for(size[0], 16))
-    return Launch(
-        grid, (16, 16), (gradient, np.zeros(size[1], np.float32)), {1: gradient.sum(axis=0, dtype=np.float64)}
-    )
-
-
-def _softmax(x: np.ndarray) -> np.ndarray:
-    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-def _softmax_rows(size: tuple[int, int], generator: np.random.Generator) -> Launch:
-    x = 20 * normal(generator, *size)
-    return Launch(size[0], BLOCK, (x, poisoned(size)), {1: _softmax(x)})
-
-
-def _softmax_cross_entropy(size: tuple[int, int], generator: np.random.Generator) -> Launch:
-    rows, classes = size
-    logits = 3 * normal(generator, *size)
-    labels = generator.integers(0, classes, rows).astype(np.int32)
-    probabilities = _softmax(logits)
-    gradient = probabilities.copy()
-    gradient[np.arange(rows), labels] -= 1
-    expected = {2: -np.log(probabilities[np.arange(rows), labels]), 3: gradient / rows}
-    return Launch(blocks_for(rows, 4), (32, 4), (logits, labels, poisoned(rows), poisoned(size)), expected)
-
-
-SHAPES = ((1, 1), (5, 10), (33, 65), (3, 301))
-
 EXAMPLES = {
-    "sum_tree": Example(sum_tree, _sum_by_block(False), SIZES, STEP_SIZES),
-    "sum_tree_dynamic": Example(sum_tree_dynamic, _sum_by_block(True), SIZES, STEP_SIZES),
-    "sum_shuffle": Example(sum_shuffle, _sum_all, SIZES, STEP_SIZES),
+    "sum_tree_dynamic": Example(sum_tree_dynamic, _sum_tree, SIZES, STEP_SIZES),
     "sum_block": Example(sum_block, _sum_all, SIZES, STEP_SIZES),
-    "largest_and_place": Example(largest_and_place, _largest_and_place, SIZES, STEP_SIZES),
-    "bias_gradient": Example(bias_gradient, _bias_gradient, SHAPES, SHAPES[:2]),
-    "softmax_rows": Example(softmax_rows, _softmax_rows, SHAPES, SHAPES[:2]),
-    "softmax_cross_entropy": Example(softmax_cross_entropy, _softmax_cross_entropy, SHAPES, SHAPES[:2]),
 }

@@ -1,4 +1,4 @@
-"""Prefix sums, sorting and histograms: barriers in loops, two buffers, atomics on shared memory, every atomic."""
+"""Prefix sums, sorting and histograms: barriers in loops, atomics on shared memory, every atomic."""
 
 from __future__ import annotations
 
@@ -12,49 +12,6 @@ BLOCK = 128
 EVERY_LANE = 0xFFFFFFFF
 SIZES = (1, 97, 128, 1009)
 STEP_SIZES = (1, 97)
-
-
-@cuda.jit
-def scan_two_buffers(x, out):
-    """Inclusive prefix sums within each block (Hillis and Steele): read one buffer, write the other, swap."""
-    buffers = cuda.shared.array((2, BLOCK), float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    source = 0
-    buffers[source, t] = x[i] if i < x.size else float32(0)
-    cuda.syncthreads()
-    distance = 1
-    while distance < BLOCK:
-        if t >= distance:
-            buffers[1 - source, t] = buffers[source, t] + buffers[source, t - distance]
-        else:
-            buffers[1 - source, t] = buffers[source, t]
-        source = 1 - source
-        distance *= 2
-        cuda.syncthreads()
-    if i < x.size:
-        out[i] = buffers[source, t]
-
-
-@cuda.jit
-def scan_one_buffer(x, out):
-    """The same in place: a barrier between reading and writing; a register carries the value across it."""
-    values = cuda.shared.array(BLOCK, float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    values[t] = x[i] if i < x.size else float32(0)
-    cuda.syncthreads()
-    distance = 1
-    while distance < cuda.blockDim.x:
-        left = float32(0)
-        if t >= distance:
-            left = values[t - distance]
-        cuda.syncthreads()
-        values[t] += left
-        cuda.syncthreads()
-        distance *= 2
-    if i < x.size:
-        out[i] = values[t]
 
 
 @cuda.jit
@@ -151,6 +108,9 @@ def every_atomic(x, whole, unsigned, real):
         cuda.atomic.inc(unsigned, 0, 6)
         cuda.atomic.dec(unsigned, 1, 6)
         cuda.atomic.add(real, (0, 1), float32(1))
+        cuda.atomic.max(real, (0, 0), float32(value))  # leaves a NaN alone
+        cuda.atomic.nanmax(real, (2, 0), float32(value))  # takes it for missing
+        cuda.atomic.nanmin(real, (2, 1), float32(value))
         cuda.atomic.max(real, (1, 0), float32(value))
         cuda.atomic.min(real, (1, 1), float32(value))
 
@@ -159,11 +119,6 @@ def _by_block(x: np.ndarray) -> np.ndarray:
     """Inclusive prefix sums that start anew every BLOCK values."""
     parts = [x[start : start + BLOCK] for start in range(0, x.size, BLOCK)]
     return np.concatenate([np.cumsum(part) for part in parts])
-
-
-def _scan(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    return Launch(blocks_for(size, BLOCK), BLOCK, (x, poisoned(size)), {1: _by_block(x.astype(np.float64))})
 
 
 def _scan_shuffle(size: int, generator: np.random.Generator) -> Launch:
@@ -186,7 +141,7 @@ def _every_atomic(size: int, generator: np.random.Generator) -> Launch:
     x = generator.integers(-1000, 1000, size, dtype=np.int32)
     whole = np.array([3, 3, -(2**20), 2**20, -1, 0, 0, -1, 0], np.int32)
     unsigned = np.array([0, 0], np.uint32)
-    real = np.array([[0, 0.5], [-np.inf, np.inf]], np.float32)
+    real = np.array([[np.nan, 0.5], [-np.inf, np.inf], [np.nan, np.nan]], np.float32)
     expected_whole = np.array(
         [
             3 + x.sum(),
@@ -202,14 +157,12 @@ def _every_atomic(size: int, generator: np.random.Generator) -> Launch:
     )
     # inc counts 0..6 and starts over; dec counts 6..0 and starts over
     expected_unsigned = np.array([size % 7, (-size) % 7])
-    expected_real = np.array([[0, 0.5 + size], [x.max(), x.min()]], np.float64)
+    expected_real = np.array([[np.nan, 0.5 + size], [x.max(), x.min()], [x.max(), x.min()]], np.float64)
     expected = {1: expected_whole, 2: expected_unsigned, 3: expected_real}
     return Launch(blocks_for(size, 64), 64, (x, whole, unsigned, real), expected)
 
 
 EXAMPLES = {
-    "scan_two_buffers": Example(scan_two_buffers, _scan, SIZES, STEP_SIZES),
-    "scan_one_buffer": Example(scan_one_buffer, _scan, SIZES, STEP_SIZES),
     "scan_shuffle": Example(scan_shuffle, _scan_shuffle, SIZES, STEP_SIZES),
     "bitonic_sort": Example(bitonic_sort, _bitonic_sort, (1, 3), (1,)),
     "histogram": Example(histogram, _histogram, SIZES, STEP_SIZES),

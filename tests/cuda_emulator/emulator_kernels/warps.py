@@ -14,36 +14,6 @@ STEP_SIZES = (1, 33)
 
 
 @cuda.jit
-def count_above(x, limit, out):
-    """The same count three ways: ballots, the block's count, and one atomic a thread."""
-    i = cuda.grid(1)
-    above = i < x.size and x[i] > limit
-    ballot = cuda.ballot_sync(EVERY_LANE, above)
-    if cuda.laneid == 0:
-        cuda.atomic.add(out, 0, cuda.popc(ballot))
-    count = cuda.syncthreads_count(int32(above))  # numba-cuda takes no bool here
-    if cuda.threadIdx.x == 0:
-        cuda.atomic.add(out, 1, count)
-    if above:
-        cuda.atomic.add(out, 2, 1)
-
-
-@cuda.jit
-def compact(x, limit, out, length):
-    """Copies what lies above the limit, densely: a warp reserves room with one atomic, each lane finds its place."""
-    i = cuda.grid(1)
-    above = i < x.size and x[i] > limit
-    ballot = cuda.ballot_sync(EVERY_LANE, above)
-    start = 0
-    if cuda.laneid == 0:
-        start = cuda.atomic.add(length, 0, cuda.popc(ballot))
-    start = cuda.shfl_sync(EVERY_LANE, start, 0)
-    if above:
-        before = ballot & ((1 << cuda.laneid) - 1)
-        out[start + cuda.popc(before)] = x[i]
-
-
-@cuda.jit
 def count_keys(keys, counts):
     """A histogram with one atomic for all lanes of a warp that have the same key."""
     i = cuda.grid(1)
@@ -56,23 +26,17 @@ def count_keys(keys, counts):
 
 @cuda.jit
 def votes(x, out):
-    """all, any and eq over each warp, and their block-wide kin; whole blocks only."""
+    """all, any, eq and match_all over each warp, and the votes of the block; whole blocks only."""
     i = cuda.grid(1)
     positive = x[i] > 0
     out[i, 0] = cuda.all_sync(EVERY_LANE, positive)
     out[i, 1] = cuda.any_sync(EVERY_LANE, positive)
     out[i, 2] = cuda.eq_sync(EVERY_LANE, positive)
-    out[i, 3] = cuda.syncthreads_and(int32(positive))
+    out[i, 3] = cuda.syncthreads_and(int32(positive))  # numba-cuda takes no bool here
     out[i, 4] = cuda.syncthreads_or(int32(positive))
-
-
-@cuda.jit
-def matched_all(x, out):
-    """Whether the whole warp holds one value; match_all_sync returns a mask and a flag."""
-    i = cuda.grid(1)
-    mask, same = cuda.match_all_sync(EVERY_LANE, x[i])
-    out[i, 0] = cuda.popc(mask)
-    out[i, 1] = 1 if same else 0
+    out[i, 5] = cuda.syncthreads_count(int32(positive))
+    mask, same = cuda.match_all_sync(EVERY_LANE, int32(positive))
+    out[i, 6] = cuda.popc(mask) + same
 
 
 @cuda.jit
@@ -102,19 +66,6 @@ def half_warps(x, out):
 
 
 @cuda.jit
-def until_all_are_done(x, out):
-    """Collatz steps down to 1: a warp leaves its loop when its last lane is done."""
-    i = cuda.grid(1)
-    value = x[i]
-    steps = 0
-    while cuda.any_sync(EVERY_LANE, value != 1):
-        if value != 1:
-            value = value // 2 if value % 2 == 0 else 3 * value + 1
-            steps += 1
-    out[i] = steps
-
-
-@cuda.jit
 def filter_active(x, out, length):
     """The lanes that are in the branch share one atomic: activemask names them."""
     i = cuda.grid(1)
@@ -140,19 +91,6 @@ def bits(x, out):
         out[i, 4] = cuda.selp(value > 1000, 1, 2)
 
 
-def _count_above(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    count = np.full(3, np.sum(x > 0.25))
-    return Launch(blocks_for(size, 96), 96, (x, np.float32(0.25), np.zeros(3, np.int32)), {2: count})
-
-
-def _compact(size: int, generator: np.random.Generator) -> Launch:
-    x = normal(generator, size)
-    kept = x[x > 0]
-    arguments = (x, np.float32(0), poisoned(kept.size), np.zeros(1, np.int32))
-    return Launch(blocks_for(size, 128), 128, arguments, {2: kept, 3: np.array([kept.size])}, sorted=(2,))
-
-
 def _count_keys(size: int, generator: np.random.Generator) -> Launch:
     keys = generator.integers(0, 5, size, dtype=np.int32)
     return Launch(blocks_for(size, 64), 64, (keys, np.zeros(5, np.int32)), {1: np.bincount(keys, minlength=5)})
@@ -164,20 +102,12 @@ def _votes(size: int, generator: np.random.Generator) -> Launch:
     x[-1, -1, generator.integers(32)] = -1
     yes = x > 0
     by_warp = np.stack([yes.all(axis=2), yes.any(axis=2), yes.all(axis=2) | ~yes.any(axis=2)], axis=-1)
-    by_block = np.stack([yes.all(axis=(1, 2)), yes.any(axis=(1, 2))], axis=-1)
-    expected = np.zeros((*x.shape, 5), np.int64)
+    by_block = np.stack([yes.all(axis=(1, 2)), yes.any(axis=(1, 2)), yes.sum(axis=(1, 2))], axis=-1)
+    expected = np.zeros((*x.shape, 7), np.int64)
     expected[..., :3] = by_warp[:, :, None, :]
-    expected[..., 3:] = by_block[:, None, None, :]
-    return Launch(size, 64, (x.ravel(), poisoned((x.size, 5), np.int32)), {1: expected.reshape(-1, 5)})
-
-
-def _matched_all(size: int, generator: np.random.Generator) -> Launch:
-    x = np.repeat(generator.integers(0, 9, size, dtype=np.int32), 32)
-    if size > 1:
-        x[40] += 1
-    same = (x.reshape(-1, 32) == x.reshape(-1, 32)[:, :1]).all(axis=1).repeat(32)
-    expected = np.stack([32 * same, same], axis=1)
-    return Launch(1, 32 * size, (x, poisoned((x.size, 2), np.int32)), {1: expected})
+    expected[..., 3:6] = by_block[:, None, None, :]
+    expected[..., 6] = 33 * by_warp[:, :, None, 2]
+    return Launch(size, 64, (x.ravel(), poisoned((x.size, 7), np.int32)), {1: expected.reshape(-1, 7)})
 
 
 def _shuffles(size: int, generator: np.random.Generator) -> Launch:
@@ -201,19 +131,6 @@ def _half_warps(size: int, generator: np.random.Generator) -> Launch:
     expected[:, :16] = warps[:, :16].sum(axis=1, keepdims=True)
     expected[:, 16:] = np.maximum(warps, warps[:, np.arange(32) ^ 1])[:, 16:]
     return Launch(size, 64, (x, poisoned(x.size)), {1: expected.ravel()})
-
-
-def _collatz(value: int) -> int:
-    steps = 0
-    while value != 1:
-        value = value // 2 if value % 2 == 0 else 3 * value + 1
-        steps += 1
-    return steps
-
-
-def _until_all_are_done(size: int, generator: np.random.Generator) -> Launch:
-    x = generator.integers(1, 60, 64 * size)
-    return Launch(size, 64, (x, poisoned(x.size, np.int32)), {1: np.array([_collatz(int(value)) for value in x])})
 
 
 def _filter_active(size: int, generator: np.random.Generator) -> Launch:
@@ -241,14 +158,10 @@ def _bits(size: int, generator: np.random.Generator) -> Launch:
 BLOCKS = (1, 2, 5)
 
 EXAMPLES = {
-    "count_above": Example(count_above, _count_above, SIZES, STEP_SIZES),
-    "compact": Example(compact, _compact, SIZES, STEP_SIZES),
     "count_keys": Example(count_keys, _count_keys, SIZES, STEP_SIZES),
     "votes": Example(votes, _votes, BLOCKS, BLOCKS[:1]),
-    "matched_all": Example(matched_all, _matched_all, (1, 3), (1,)),
     "shuffles": Example(shuffles, _shuffles, BLOCKS, BLOCKS[:1]),
     "half_warps": Example(half_warps, _half_warps, BLOCKS, BLOCKS[:1]),
-    "until_all_are_done": Example(until_all_are_done, _until_all_are_done, BLOCKS, BLOCKS[:1]),
     "filter_active": Example(filter_active, _filter_active, SIZES, STEP_SIZES),
     "bits": Example(bits, _bits, SIZES, STEP_SIZES),
 }

@@ -169,31 +169,6 @@ def test_a_result_that_depends_on_fresh_memory_names_the_read() -> None:
         check_launch(launch)
 
 
-@cuda.jit
-def reverse(a):  # type: ignore[no-untyped-def]
-    tile = cuda.shared.array(64, np.float32)
-    t = cuda.threadIdx.x
-    tile[t] = a[t]
-    cuda.syncthreads()
-    a[t] = tile[63 - t]
-
-
-def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
-    with options(check=True):
-        a = np.arange(64, dtype=np.float32)
-        reverse[1, 64](a)
-        assert a.tolist() == list(range(63, -1, -1))
-
-        @cuda.jit
-        def last(out):  # type: ignore[no-untyped-def]
-            out[0] = cuda.grid(1)
-
-        device = cuda.to_device(np.zeros(1, np.int32))
-        with pytest.raises(KernelError, match=r"race on out\[0\] \(global memory, write after write\)"):
-            last[2, 64](device)
-
-
 def test_a_race_between_two_names_of_one_array_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
 
@@ -297,25 +272,6 @@ def test_of_two_shuffles_the_one_is_named_whose_values_are_used() -> None:
     with options(check=True), pytest.raises(KernelError, match=r"reads from lane 24, which takes no part") as raised:
         two_shuffles[1, 32](np.arange(32.0), np.zeros(32))
     assert raised.value.line == two_shuffles.py_func.__code__.co_firstlineno + 5
-
-
-@cuda.jit
-def different_masks(x, out):  # type: ignore[no-untyped-def]
-    i = cuda.threadIdx.x
-    out[i] = cuda.shfl_sync(0x0000FFFF if i < 16 else 0xFFFFFFFF, x[i], 1)
-
-
-@pytest.mark.parametrize("mode", [{}, {"step": True}])
-def test_lanes_with_different_masks_are_refused(mode: dict[str, bool]) -> None:
-    with (
-        options(**mode),
-        pytest.raises(
-            KernelError,
-            match=r"shfl_sync\(\) is called with the mask 0xffffffff, which names lane 0, and that lane calls it with "
-            r"0x0000ffff; in block \(0, 0, 0\), thread \(16, 0, 0\)\. All lanes that take part must have the same mask",
-        ),
-    ):
-        different_masks[1, 32](np.arange(32.0), np.zeros(32))
 
 
 @pytest.mark.parametrize("mode", [{}, {"step": True}])

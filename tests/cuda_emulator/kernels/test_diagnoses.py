@@ -1,4 +1,4 @@
-"""What a learner is told: every mistake launched for real, its message with file and line, and the way out."""
+"""What a learner is told: mistakes launched in every mode; their message with file and line, and the way out."""
 
 import importlib
 import re
@@ -10,6 +10,7 @@ import pytest
 from numba import float32, int32
 
 from cuda_emulator import KernelError, KernelWarning, cuda, options
+from tests.wide import widely
 
 LINES = Path(__file__).read_text().splitlines()
 
@@ -84,95 +85,10 @@ def reached(what: int, place: int) -> Any:
     return lambda: reach[2, 4](what, place, np.zeros(6, np.float32), np.zeros((9, 5), np.float32))
 
 
+FIRST = "in block (0, 0, 0), thread (0, 0, 0)"
 WAY_OUT = (
     "On a device this reads or writes someone else's memory. Guard the access with an `if`, or launch fewer threads"
 )
-
-
-@pytest.mark.parametrize(
-    ("what", "place", "mark", "message"),
-    [
-        (
-            VECTOR,
-            0,
-            "of a vector",
-            "values[6] is out of bounds: values has shape (6,); in block (1, 0, 0), thread (2, 0, 0)",
-        ),
-        (
-            VECTOR,
-            -9,
-            "of a vector",
-            "values[-9] is out of bounds: values has shape (6,); in block (0, 0, 0), thread (0, 0, 0)",
-        ),
-        (
-            MATRIX,
-            5,
-            "of a matrix",
-            "table[0, 5] is out of bounds along axis 1: table has shape (9, 5); in block (0, 0, 0)",
-        ),
-        (SHARED, 8, "of shared memory", "tile[8] is out of bounds: tile has shape (8,); in block (0, 0, 0)"),
-        (SHARED_PAIR, 4, "of two axes", "pair[4, 1] is out of bounds along axis 0: pair has shape (4, 2); in block"),
-        (LOCAL, 3, "of a local array", "mine[3] is out of bounds: mine has shape (3,); in block (0, 0, 0)"),
-        (ATOMIC, 7, "by an atomic", "values[7] is out of bounds: values has shape (6,); in block (0, 0, 0)"),
-        (
-            DEVICE,
-            10,
-            "in the device function",
-            "values[10] is out of bounds: values has shape (6,); in block (0, 0, 0)",
-        ),
-        (VIEW, 5, "of a view", "row[5] is out of bounds: row has shape (5,); in block (0, 0, 0)"),
-    ],
-)
-def test_an_access_out_of_bounds(what: int, place: int, mark: str, message: str) -> None:
-    with options(threads=1):
-        sentence = told(reached(what, place), mark=mark)
-    assert sentence.startswith(message)
-    assert sentence.endswith(f". {WAY_OUT}")
-
-
-def test_a_fault_in_a_device_function_of_another_file_is_told_with_that_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    head = "from cuda_emulator import cuda\n"
-    body = "\n\n\n@cuda.jit(device=True)\ndef pick(values, place):\n    return values[place]  # here\n"
-    (tmp_path / "picked_elsewhere.py").write_text(head + body, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    pick = importlib.import_module("picked_elsewhere").pick
-
-    @cuda.jit
-    def kernel(values, place):  # type: ignore[no-untyped-def]
-        values[0] = pick(values, place)
-
-    with pytest.raises(KernelError) as raised:
-        kernel[1, 1](np.zeros(4, np.float32), 9)
-    assert raised.value.filename == str(tmp_path / "picked_elsewhere.py")
-    assert str(raised.value).splitlines()[1] == "    return values[place]  # here"
-
-
-def test_a_negative_index_wraps_as_on_a_device() -> None:
-    reached(NEGATIVE, 2)()
-    reached(INLINE, 0)()
-
-
-def test_a_computed_negative_index_is_told_in_check_mode_and_a_written_one_is_meant() -> None:
-    with options(check=True):
-        assert told(reached(NEGATIVE, 2), mark="counted from the end") == (
-            "values[-2] counts from the end of values, which has shape (6,); in block (0, 0, 0), thread (0, 0, 0). "
-            "A computed negative index wraps silently on a device. Guard the access with an `if`; a literal one, like "
-            "[-1], is taken as meant"
-        )
-        reached(INLINE, 0)()
-
-
-def test_a_kernels_own_raise_and_assert() -> None:
-    with options(threads=1):
-        assert told(reached(RAISED, 0), mark="raised") == (
-            "raise ValueError('no such thing'): in block (0, 0, 0), thread (0, 0, 0)"
-        )
-        assert told(reached(ASSERTED, 0), mark="asserted") == (
-            "assert place > 0: the place must be positive: in block (0, 0, 0), thread (0, 0, 0)"
-        )
-    reached(ASSERTED, 1)()
 
 
 # ---- Barriers, and warps.
@@ -208,46 +124,166 @@ def too_few_named(out):  # type: ignore[no-untyped-def]
     cuda.syncwarp(0xFF)  # too few named
 
 
+@cuda.jit
+def different_masks(out):  # type: ignore[no-untyped-def]
+    i = cuda.threadIdx.x
+    out[i] = cuda.shfl_sync(0x0000FFFF if i < 16 else 0xFFFFFFFF, i, 1)  # different masks
+
+
+@cuda.jit
+def some_blocks(x):  # type: ignore[no-untyped-def]
+    if cuda.blockIdx.x > 1:
+        cuda.cg.this_grid().sync()  # of some blocks
+    x[cuda.grid(1)] = 0
+
+
+@cuda.jit
+def some_threads(x):  # type: ignore[no-untyped-def]
+    if cuda.threadIdx.x > 1:
+        cuda.cg.this_grid().sync()  # of some threads
+    x[cuda.grid(1)] = 0
+
+
+@cuda.jit
+def gone_before(x):  # type: ignore[no-untyped-def]
+    if cuda.blockIdx.x == 4:
+        return
+    cuda.cg.this_grid().sync()  # of gone before
+    x[cuda.grid(1)] = 0
+
+
+@cuda.jit
+def fewer_rounds(x):  # type: ignore[no-untyped-def]
+    group = cuda.cg.this_grid()
+    for _ in range(6 - (cuda.blockIdx.x == 2)):
+        group.sync()  # of fewer rounds
+    x[cuda.grid(1)] = 0
+
+
 BARRIER_WAY_OUT = (
     "On a device this hangs or corrupts memory. Move it out of the branch or loop, so that every thread of the block "
     "reaches it"
 )
 
 
-@pytest.mark.parametrize(
-    ("kernel", "arguments", "mark", "message"),
-    [
-        (
-            meet,
-            (False,),
-            "in a branch",
-            f"cuda.syncthreads() was reached by 20 of the 64 live threads of block (0, 0, 0). {BARRIER_WAY_OUT}",
-        ),
-        (
-            meet,
-            (True,),
-            "in a loop",
-            f"cuda.syncthreads() was reached by 32 of the 64 live threads of block (0, 0, 0). {BARRIER_WAY_OUT}",
-        ),
-        (
-            half_a_warp,
-            (),
-            "half a warp",
-            "cuda.shfl_down_sync() names 32 live lanes of the warp in its mask, and 16 of them are here; in block "
-            "(0, 0, 0), thread (0, 0, 0). On a device this hangs or gives garbage. Name the lanes that take this path, "
-            "or move the call out of the branch",
-        ),
-        (
-            too_few_named,
-            (),
-            "too few named",
-            "cuda.syncwarp() is called with the mask 0x000000ff, which does not name the calling lane; in block "
-            "(0, 0, 0), thread (8, 0, 0). A mask names every lane that takes part: 0xffffffff for the whole warp",
-        ),
-    ],
-)
-def test_a_meeting_that_not_all_come_to(kernel: Any, arguments: tuple[Any, ...], mark: str, message: str) -> None:
-    assert told(kernel[1, 64], *arguments, np.zeros(64, np.int64), mark=mark) == message
+GRID_SYNC = "cuda.cg.this_grid().sync() was reached by "
+OUT = np.zeros(64, np.int64)
+FAULTS = [
+    (
+        reached(VECTOR, 0),
+        "of a vector",
+        "values[6] is out of bounds: values has shape (6,); in block (1, 0, 0), thread (2, 0",
+    ),
+    (
+        reached(VECTOR, -9),
+        "of a vector",
+        "values[-9] is out of bounds: values has shape (6,); in block (0, 0, 0), thread (0",
+    ),
+    (
+        reached(MATRIX, 5),
+        "of a matrix",
+        "table[0, 5] is out of bounds along axis 1: table has shape (9, 5); in block (0, 0, 0)",
+    ),
+    (reached(SHARED, 8), "of shared memory", f"tile[8] is out of bounds: tile has shape (8,); {FIRST}. {WAY_OUT}"),
+    (
+        reached(SHARED_PAIR, 4),
+        "of two axes",
+        "pair[4, 1] is out of bounds along axis 0: pair has shape (4, 2); in block",
+    ),
+    (reached(LOCAL, 3), "of a local array", f"mine[3] is out of bounds: mine has shape (3,); {FIRST}"),
+    (reached(ATOMIC, 7), "by an atomic", f"values[7] is out of bounds: values has shape (6,); {FIRST}"),
+    (reached(DEVICE, 10), "in the device function", f"values[10] is out of bounds: values has shape (6,); {FIRST}"),
+    (reached(VIEW, 5), "of a view", f"row[5] is out of bounds: row has shape (5,); {FIRST}"),
+    (reached(RAISED, 0), "raised", f"raise ValueError('no such thing'): {FIRST}"),
+    (reached(ASSERTED, 0), "asserted", "assert place > 0"),
+    (
+        lambda: meet[1, 64](False, OUT),
+        "in a branch",
+        f"cuda.syncthreads() was reached by 20 of the 64 live threads of block (0, 0, 0). {BARRIER_WAY_OUT}",
+    ),
+    (
+        lambda: meet[1, 64](True, OUT),
+        "in a loop",
+        f"cuda.syncthreads() was reached by 32 of the 64 live threads of block (0, 0, 0). {BARRIER_WAY_OUT}",
+    ),
+    (
+        lambda: half_a_warp[1, 64](OUT),
+        "half a warp",
+        "cuda.shfl_down_sync() names 32 live lanes of the warp in its mask, and 16 of them are here; in block "
+        "(0, 0, 0), thread (0, 0, 0). On a device this hangs or gives garbage. Name the lanes that take this path, "
+        "or move the call out of the branch",
+    ),
+    (
+        lambda: too_few_named[1, 64](OUT),
+        "too few named",
+        "cuda.syncwarp() is called with the mask 0x000000ff, which does not name the calling lane; in block "
+        "(0, 0, 0), thread (8, 0, 0). A mask names every lane that takes part: 0xffffffff for the whole warp",
+    ),
+    (
+        lambda: different_masks[1, 32](OUT),
+        "different masks",
+        "cuda.shfl_sync() is called with the mask 0xffffffff, which names lane 0, and that lane calls it with "
+        "0x0000ffff; in block (0, 0, 0), thread (16, 0, 0). All lanes that take part must have the same mask",
+    ),
+    (
+        lambda: some_blocks[5, 8](OUT),
+        "of some blocks",
+        f"{GRID_SYNC}3 of the 5 blocks of the grid; block (0, 0, 0) ended",
+    ),
+    (lambda: some_threads[5, 8](OUT), "of some threads", f"{GRID_SYNC}6 of the 8 live threads of block (0, 0, 0)"),
+    (
+        lambda: fewer_rounds[5, 8](OUT),
+        "of fewer rounds",
+        f"{GRID_SYNC}4 of the 5 blocks of the grid; block (2, 0, 0) ended",
+    ),
+    (
+        lambda: gone_before[5, 8](OUT),
+        "of gone before",
+        f"{GRID_SYNC}4 of the 5 blocks of the grid; block (4, 0, 0) ended",
+    ),
+]
+MODES: dict[str, dict[str, Any]] = {"compiled": {"threads": 1}, "step": {"step": True}, "check": {"check": True}}
+
+
+@pytest.mark.parametrize("mode", widely(MODES, first=2))
+@pytest.mark.parametrize(("launch", "mark", "message"), FAULTS, ids=[f"{number}" for number in range(len(FAULTS))])
+def test_a_fault_is_told_alike_in_every_mode(launch: Any, mark: str, message: str, mode: str) -> None:
+    with options(**MODES[mode]):
+        assert told(launch, mark=mark).startswith(message)
+
+
+def test_a_fault_in_a_device_function_of_another_file_is_told_with_that_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "from cuda_emulator import cuda\n"
+    body = "\n\n\n@cuda.jit(device=True)\ndef pick(values, place):\n    return values[place]  # here\n"
+    (tmp_path / "picked_elsewhere.py").write_text(head + body, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    pick = importlib.import_module("picked_elsewhere").pick
+
+    @cuda.jit
+    def kernel(values, place):  # type: ignore[no-untyped-def]
+        values[0] = pick(values, place)
+
+    with pytest.raises(KernelError) as raised:
+        kernel[1, 1](np.zeros(4, np.float32), 9)
+    assert raised.value.filename == str(tmp_path / "picked_elsewhere.py")
+    assert str(raised.value).splitlines()[1] == "    return values[place]  # here"
+
+
+def test_a_negative_index_wraps_as_on_a_device() -> None:
+    reached(NEGATIVE, 2)()
+    reached(INLINE, 0)()
+
+
+def test_a_computed_negative_index_is_told_in_check_mode_and_a_written_one_is_meant() -> None:
+    with options(check=True):
+        assert told(reached(NEGATIVE, 2), mark="counted from the end") == (
+            "values[-2] counts from the end of values, which has shape (6,); in block (0, 0, 0), thread (0, 0, 0). "
+            "A computed negative index wraps silently on a device. Guard the access with an `if`; a literal one, like "
+            "[-1], is taken as meant"
+        )
+        reached(INLINE, 0)()
 
 
 def test_check_mode_notes_barriers_after_a_return_and_lets_them_pass() -> None:
@@ -286,59 +322,12 @@ def test_a_loop_that_waits_for_another_thread_is_warned_of_when_it_is_compiled()
 
 
 @cuda.jit
-def view_across(A, out):  # type: ignore[no-untyped-def]
-    row = A[int(A[0, 0])]  # a view
-    cuda.syncthreads()
-    out[cuda.threadIdx.x] = row[cuda.threadIdx.x]
-
-
-@cuda.jit
-def two_types(A, out):  # type: ignore[no-untyped-def]
-    v = 1
-    if cuda.threadIdx.x > 3:
-        v = (1, 2)  # another type
-    cuda.syncthreads()
-    print(v)
-
-
-@cuda.jit
-def shape_at_run_time(A, out):  # type: ignore[no-untyped-def]
-    tile = cuda.shared.array(A.shape[0], float32)  # no constant
-    tile[0] = 1
-    out[0] = tile[0]
-
-
-@cuda.jit
 def too_much_shared(A, out):  # type: ignore[no-untyped-def]
     small = cuda.shared.array(8, float32)
     large = cuda.shared.array((128, 97), float32)  # the largest
     large[0, 0] = small[0]
     cuda.syncthreads()
     out[0] = large[0, 0]
-
-
-@cuda.jit
-def vote_in_a_choice(A, out):  # type: ignore[no-untyped-def]
-    out[0] = cuda.syncthreads_count(1) if A[0, 0] > 0 else 0  # in a choice
-
-
-@cuda.jit
-def vote_in_an_and(A, out):  # type: ignore[no-untyped-def]
-    if A[0, 0] > 0 and cuda.any_sync(0xFFFFFFFF, 1):  # in an and
-        out[0] = 1
-
-
-@cuda.jit(device=True)
-def returns_early(x):  # type: ignore[no-untyped-def]
-    if x > 0:
-        return 1  # early
-    cuda.syncthreads()
-    return 2
-
-
-@cuda.jit
-def calls_it(A, out):  # type: ignore[no-untyped-def]
-    out[0] = returns_early(A[0, 0])
 
 
 @cuda.jit
@@ -350,140 +339,27 @@ def tries(A, out):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit
-def halves(A, out):  # type: ignore[no-untyped-def]
-    out[0] = cuda.bfloat16(A[0, 0])  # halves
-
-
-@cuda.jit
-def plain_python(A, out):  # type: ignore[no-untyped-def]
-    out[0] = line_of(3)  # plain Python
-
-
-@cuda.jit
 def no_types(A, out):  # type: ignore[no-untyped-def]
     out[0] = A.reshape_it()  # no such method
-
-
-@cuda.jit
-def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
-    out[0] = cuda.shfl_sync(0xFFFFFFFF, np.int8(1), 0)  # a byte
 
 
 @pytest.mark.parametrize(
     ("kernel", "mark", "message"),
     [
         (
-            view_across,
-            "a view",
-            "'row' holds a view of an array on both sides of a cuda.syncthreads() or shuffle; only numbers can be "
-            "kept there. Index the array itself after the barrier",
-        ),
-        (
-            two_types,
-            "another type",
-            "'v' is int on one path and Tuple(int, int) on another, and a variable has one type; give each its own "
-            "name",
-        ),
-        (
-            shape_at_run_time,
-            "no constant",
-            "the shape of cuda.shared.array is 'A.shape[0]'; it must be known when the kernel is compiled: a number, "
-            "a global or captured constant, or a tuple of those. For a size known at the launch only, use "
-            "cuda.shared.array(0, dtype) and kernel[blocks, threads, stream, bytes]",
-        ),
-        (
             too_much_shared,
             "the largest",
             "'too_much_shared' declares 49,696 bytes of shared memory for each block; 49,152 (48 KB) is what every "
             "device has. Use smaller tiles, or a smaller dtype",
         ),
-        (
-            vote_in_a_choice,
-            "in a choice",
-            "cuda.syncthreads_count() inside 'a if c else b', 'and' or 'or' is not supported by the emulator: not "
-            "every thread may reach it. Call it in a statement of its own, before",
-        ),
-        (
-            vote_in_an_and,
-            "in an and",
-            "cuda.any_sync() inside 'a if c else b', 'and' or 'or' is not supported by the emulator: not every thread "
-            "may reach it. Call it in a statement of its own, before",
-        ),
-        (
-            calls_it,
-            "early",
-            "'returns_early' synchronises, and returns before its end; such a device function must have one return, "
-            "as its last statement: anything else is not supported by the emulator",
-        ),
         (tries, "try", "try is not supported by the emulator inside a kernel"),
-        (halves, "halves", "cuda.bfloat16() is not supported by the emulator: compute in float32"),
-        (
-            plain_python,
-            "plain Python",
-            "'line_of' is a plain Python function; a kernel can call it once it is marked @cuda.jit(device=True)",
-        ),
         (
             no_types,
             "no such method",
             "Numba finds no types for this: Unknown attribute 'reshape_it' of type array(float32, 2d, C)",
-        ),
-        (
-            shuffled_bytes,
-            "a byte",
-            "cuda.shfl_sync() moves int32, int64, float32 and float64; this value is int8. Convert it first, for "
-            "example with int32(...)",
         ),
     ],
 )
 def test_what_cannot_be_compiled(kernel: Any, mark: str, message: str) -> None:
     launch = kernel[1, 32]
     assert told(launch, np.zeros((4, 4), np.float32), np.zeros(32, np.float32), mark=mark) == message
-
-
-# ---- Launches.
-
-
-@cuda.jit
-def fill(out, value):  # type: ignore[no-untyped-def]
-    out[cuda.grid(1)] = value
-
-
-LAUNCHES = {
-    "unconfigured": lambda: fill(np.zeros(4), 1),  # unconfigured
-    "too many": lambda: fill[1, 2048](np.zeros(4), 1),  # too many
-    "too many together": lambda: fill[1, (32, 33)](np.zeros(4), 1),  # too many together
-    "too few arguments": lambda: fill[1, 4](np.zeros(4)),  # too few arguments
-    "too much dynamic": lambda: fill[1, 4, 0, 50000](np.zeros(4), 1),  # too much dynamic
-}
-
-
-@pytest.mark.parametrize(
-    ("mark", "message"),
-    [
-        (
-            "unconfigured",
-            "fill was called without saying how many threads run it: write fill[blocks, threads](...)",
-        ),
-        (
-            "too many",
-            "fill: a block of 2048 threads along x is more than the 1024 that a device allows: use smaller blocks and "
-            "more of them",
-        ),
-        (
-            "too many together",
-            "fill: a block of 32 x 33 = 1056 threads is more than the 1024 that a device allows: use smaller blocks "
-            "and more of them",
-        ),
-        (
-            "too few arguments",
-            "fill takes 2 arguments (out, value), got 1",
-        ),
-        (
-            "too much dynamic",
-            "fill: a block may use 49152 bytes of shared memory, this launch needs 50000 (50000 bytes, dynamic): use "
-            "smaller tiles, or a narrower type",
-        ),
-    ],
-)
-def test_a_launch_that_no_device_would_make(mark: str, message: str) -> None:
-    assert told(LAUNCHES[mark], mark=mark) == message

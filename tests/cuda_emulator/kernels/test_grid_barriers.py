@@ -1,30 +1,23 @@
-"""Barriers across the grid, `cuda.cg.this_grid().sync()`: right kernels in every mode, wrong ones told by their line.
-
-The right kernels need the barrier: each block reads what another has written before it. So their results are wrong
-where a barrier lets a block pass too early.
-"""
+"""Barriers across the grid, `cuda.cg.this_grid().sync()`: traces, wrong kernels told by their line, sizes of grids."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from numba import float32, int64
 
-from cuda_emulator import KernelError, KernelWarning, cuda, hooks, options
+from cuda_emulator import KernelError, cuda, hooks, options
 from cuda_emulator.lens import detecting
 from cuda_emulator.lens.findings import findings
 from cuda_emulator.runtime import check_report, limits
 from cuda_emulator.runtime.check import next_order
 from cuda_emulator.runtime.tracing import trace_launch
+from tests.cuda_emulator.emulator_kernels.grids import BLOCKS, COUNT, STEPS, THREADS, rotate
 from tests.wide import widely
-
-BLOCKS, THREADS, STEPS = 5, 8, 6
-COUNT = BLOCKS * THREADS
 
 
 @pytest.fixture(autouse=True)
@@ -36,162 +29,6 @@ def _the_detector_is_the_lens() -> Iterator[None]:
 
 
 # ---------------------------------------------------------------- right kernels
-
-
-@cuda.jit
-def rotate(x, y, steps):  # type: ignore[no-untyped-def]
-    """x one place to the right, `steps` times: a loop in which two barriers are needed."""
-    group = cuda.cg.this_grid()
-    i = cuda.grid(1)
-    step = 0
-    while step < steps:
-        y[i] = x[i - 1] if i > 0 else x[x.size - 1]
-        group.sync()
-        x[i] = y[i]
-        group.sync()
-        step += 1
-
-
-@cuda.jit
-def rotate_in_turns(x, y, steps):  # type: ignore[no-untyped-def]
-    """The same by `for`, with x and y in turn, a uniform `if` around the barriers, and a tuple that outlives them."""
-    i = cuda.grid(1)
-    shape = x.shape
-    for step in range(steps):
-        if step % 2 == 0:
-            y[(i + 1) % shape[0]] = x[i]
-            cuda.cg.this_grid().sync()
-        else:
-            x[(i + 1) % shape[0]] = y[i]
-            cuda.syncthreads()
-            cuda.cg.this_grid().sync()
-
-
-@cuda.jit
-def rotate_by_names(x, y, steps):  # type: ignore[no-untyped-def]
-    """The same, where each round names the arrays anew before it uses them: no name is kept over the barrier."""
-    i = cuda.grid(1)
-    group = cuda.cg.this_grid()
-    for step in range(steps):
-        if step % 2 == 0:
-            old = x
-            new = y
-        else:
-            old = y
-            new = x
-        new[i] = old[i - 1] if i > 0 else old[old.size - 1]
-        group.sync()
-
-
-@cuda.jit(device=True)
-def meet(group):  # type: ignore[no-untyped-def]
-    group.sync()
-
-
-@cuda.jit
-def rotate_from_shared(x, y, steps):  # type: ignore[no-untyped-def]
-    """The same, with what a block keeps over its barriers in shared, local and per-thread memory."""
-    near = cuda.shared.array(THREADS, float32)
-    own = cuda.local.array(2, float32)
-    group = cuda.cg.this_grid()
-    t, i = cuda.threadIdx.x, cuda.grid(1)
-    near[t] = x[i]
-    own[1] = x[i]
-    kept = x[i]
-    step = int64(0)
-    while step < steps:
-        x[i] = near[t]
-        meet(group)
-        near[t] = x[i - 1] if i > 0 else x[x.size - 1]
-        meet(cuda.cg.this_grid())
-        step += 1
-    x[i] = near[t] + (own[1] - kept)
-
-
-@cuda.jit
-def rotate_with_continue(x, y, steps):  # type: ignore[no-untyped-def]
-    """The same by 0 and by 2 places in turn; `places` is needed behind the barriers only where the loop goes on."""
-    group = cuda.cg.this_grid()
-    i = cuda.grid(1)
-    left, places = steps, 0
-    while True:
-        y[i] = x[(i + x.size - places) % x.size]
-        places = 2 - places
-        group.sync()
-        x[i] = y[i]
-        group.sync()
-        left -= 1
-        if left > 0:
-            continue
-        break
-
-
-@cuda.jit
-def rotate_by_some(x, y, steps):  # type: ignore[no-untyped-def]
-    """The same where every thread comes to the barriers by a branch and a loop of its own, and may have left before."""
-    i = cuda.grid(1)
-    if i >= x.size:
-        return
-    left = steps + x[i] * 0
-    while left > 0:
-        if x[i] == x[i]:
-            y[i] = x[i - 1] if i > 0 else x[x.size - 1]
-            cuda.cg.this_grid().sync()
-            x[i] = y[i]
-        cuda.cg.this_grid().sync()
-        left -= 1
-
-
-def rotate_blocks(x, y, steps):  # type: ignore[no-untyped-def]
-    """Two roles: the first block counts the steps, and waits at barriers of its own."""
-    group = cuda.cg.this_grid()
-    i = cuda.grid(1)
-    if cuda.blockIdx.x == 0:
-        for _ in range(steps):
-            y[i] = x[i - 1] if i > 0 else x[x.size - 1]
-            group.sync()
-            x[i] = y[i]
-            group.sync()
-    else:
-        for _ in range(steps):
-            y[i] = x[i - 1]
-            group.sync()
-            x[i] = y[i]
-            group.sync()
-
-
-roles = cuda.jit(rotate_blocks)
-RIGHT = {
-    kernel.py_func.__name__: kernel
-    for kernel in (
-        rotate_from_shared,
-        rotate_with_continue,
-        rotate_by_some,
-        roles,
-        rotate,
-        rotate_in_turns,
-        rotate_by_names,
-    )
-}
-MODES: dict[str, dict[str, Any]] = {
-    "compiled": {},
-    "check": {"check": True},
-    "step": {"step": True},
-    "one core": {"threads": 1},
-    "unchecked": {"bounds": False},
-}
-
-
-@pytest.mark.filterwarnings("ignore:.*threads of a block had returned")
-@pytest.mark.parametrize("mode", widely(MODES, first=3))
-@pytest.mark.parametrize("name", widely(RIGHT))
-def test_every_block_sees_what_the_others_wrote_before_the_barrier(name: str, mode: str) -> None:
-    x = np.arange(COUNT, dtype=np.float32)
-    y = np.full(COUNT, np.nan, np.float32)
-
-    with options(**MODES[mode]):
-        RIGHT[name][BLOCKS, THREADS](x, y, STEPS)
-    np.testing.assert_array_equal(x, np.roll(np.arange(COUNT), STEPS))
 
 
 def test_barriers_are_counted_and_order_the_blocks_in_the_lens() -> None:
@@ -234,52 +71,9 @@ def some_blocks(x, y, steps):  # type: ignore[no-untyped-def]
     x[cuda.grid(1)] = 0
 
 
-@cuda.jit
-def some_threads(x, y, steps):  # type: ignore[no-untyped-def]
-    if cuda.threadIdx.x > 1:
-        cuda.cg.this_grid().sync()  # HERE
-    x[cuda.grid(1)] = 0
-
-
-@cuda.jit
-def fewer_rounds(x, y, steps):  # type: ignore[no-untyped-def]
-    group = cuda.cg.this_grid()
-    for _ in range(steps - (cuda.blockIdx.x == 2)):
-        group.sync()  # HERE
-    x[cuda.grid(1)] = 0
-
-
-@cuda.jit
-def gone_before(x, y, steps):  # type: ignore[no-untyped-def]
-    if cuda.blockIdx.x == 4:
-        return
-    cuda.cg.this_grid().sync()  # HERE
-    x[cuda.grid(1)] = 0
-
-
-BLOCKS_SAY = (
-    "cuda.cg.this_grid().sync() was reached by {} of the 5 blocks of the grid; block ({}, 0, 0) ended without it"
-)
-WRONG = [
-    (some_blocks, BLOCKS_SAY.format(3, 0)),
-    (some_threads, "cuda.cg.this_grid().sync() was reached by 6 of the 8 live threads of block (0, 0, 0)"),
-    (fewer_rounds, BLOCKS_SAY.format(4, 2)),
-    (gone_before, BLOCKS_SAY.format(4, 4)),
-]
-
-
 def line_of(kernel: Any, mark: str = "# HERE") -> int:
     lines, first = inspect.getsourcelines(kernel.py_func)
     return next(first + number for number, line in enumerate(lines) if mark in line)
-
-
-@pytest.mark.parametrize("mode", widely(MODES))
-@pytest.mark.parametrize(("kernel", "says"), WRONG, ids=lambda each: getattr(each, "__name__", ""))
-def test_a_barrier_that_a_part_reaches_is_told_with_its_line(kernel: Any, says: str, mode: str) -> None:
-    x = np.ones(COUNT, np.float32)
-    with options(**MODES[mode]), pytest.raises(KernelError, match=re.escape(says)) as raised:
-        kernel[BLOCKS, THREADS](x, x.copy(), STEPS)
-    assert raised.value.line == line_of(kernel)
 
 
 def test_the_lens_reports_such_a_barrier() -> None:
@@ -351,17 +145,6 @@ def test_a_tuple_that_changes_is_not_kept_over_the_barrier() -> None:
         tuple_over_a_barrier[BLOCKS, THREADS](x, x.copy(), STEPS)
 
 
-@cuda.jit
-def no_group(x, y, steps):  # type: ignore[no-untyped-def]
-    x.sync()
-
-
-def test_sync_of_anything_else_is_refused() -> None:
-    x = np.ones(COUNT, np.float32)
-    with pytest.raises(KernelError, match="sync"):
-        no_group[1, 1](x, x, 1)
-
-
 # ---------------------------------------------------------------- the size of the grid
 
 
@@ -423,36 +206,3 @@ def test_an_error_behind_a_barrier_names_block_and_thread() -> None:
 
     with pytest.raises(KernelError, match=re.escape("x[40] is out of bounds: x has shape (40,); in block (4, 0, 0)")):
         late[BLOCKS, THREADS](np.zeros(COUNT, np.float32))
-
-
-def test_outside_a_kernel_the_group_says_where_it_works() -> None:
-    call: Callable[[], object] = cuda.cg.this_grid
-    with pytest.raises(KernelError, match=r"works inside a @cuda\.jit kernel only"):
-        call()
-
-
-@cuda.jit
-def leaves_before(x):  # type: ignore[no-untyped-def]
-    if cuda.threadIdx.x == 0:
-        return
-    cuda.cg.this_grid().sync()
-    x[cuda.grid(1)] = 1
-
-
-def test_threads_that_returned_before_a_barrier_across_the_grid_are_told_of_in_check_mode() -> None:
-    with options(check=True), pytest.warns(KernelWarning, match=r"1 threads of a block had returned before cuda\.cg\."):
-        leaves_before[2, 8](np.zeros(16))
-
-
-@cuda.jit
-def reads_beyond_the_block(x, out):  # type: ignore[no-untyped-def]
-    i = cuda.grid(1)
-    value = cuda.shfl_down_sync(0xFFFFFFFF, x[i], 4)
-    cuda.cg.this_grid().sync()
-    out[i] = value
-
-
-def test_a_lane_beyond_the_block_is_told_of_though_a_barrier_across_the_grid_follows() -> None:
-    x = np.arange(16.0)
-    with options(check=True), pytest.raises(KernelError, match="reads from lane 8, which is not in the block"):
-        reads_beyond_the_block[2, 8](x, np.zeros(16))

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_emulator import cuda, options
-from tests.cuda_emulator.emulator_kernels import all_examples
-from tests.cuda_emulator.emulator_kernels.elementwise import add_guarded
-from tests.cuda_emulator.emulator_kernels.example import Example, check, poisoned
+from cuda_emulator import options
+from cuda_emulator.walking.walk import Block, walk_block
+from cuda_emulator.walking.walked_launch import Launched
+from tests.cuda_emulator.emulator_kernels import EMULATED, MODULES, all_examples, grids
+from tests.cuda_emulator.emulator_kernels.example import Example, Launch, check
 from tests.wide import wide
 
-EXAMPLES = all_examples()
+EXAMPLES = all_examples((*MODULES, *EMULATED))
 
 MODES: dict[str, dict[str, Any]] = {
     "compiled": {"threads": 1},
@@ -21,41 +22,31 @@ MODES: dict[str, dict[str, Any]] = {
     "check": {"check": True},
     "unchecked": {"bounds": False, "threads": 1},
     "step": {"step": True},
+    "walk": {},
 }
-#: These compile every kernel once more.
-EXPENSIVE_MODES = ("check", "unchecked")
-#: Seconds are what it costs to compile a kernel; these are much like another, so they are wide.
-ALIKE = {
-    *("matmul.naive_rows_along_x", "matmul.tiled_32", "matmul.transposed_left", "elementwise.add_while_stride"),
-    *("elementwise.sgd_momentum", "reductions.sum_tree", "reductions.bias_gradient", "warps.votes", "warps.shuffles"),
-    *("scans.scan_one_buffer", "images.heat_step", "images.rotate_phases", "images.median_3x3"),
-    *("control.return_after_barrier", "control.first_at_least", "control.standardise_rows"),
-    *("language.with_options", "language.other_layouts", "language.rows_as_views", "randomness.normal_draws"),
-    *("reductions.softmax_cross_entropy", "reductions.sum_block", "reductions.sum_shuffle", "scans.scan_shuffle"),
-    *(
-        "scans.scan_two_buffers",
-        "scans.bitonic_sort",
-        "warps.filter_active",
-        "warps.until_all_are_done",
-        "warps.compact",
-    ),
-    *("warps.count_above", "warps.count_keys", "warps.matched_all", "control.continue_before_barrier"),
-    *("control.break_at_barrier", "language.precedence", "images.conv2d", "images.mandelbrot", "elementwise.adam"),
-    *("elementwise.integer_types", "matmul.transposed_right", "randomness.estimate_pi", "warps.half_warps"),
-    *("control.threads_part_ways", "images.planes", "images.smooth", "reductions.largest_and_place", "matmul.naive"),
-    "elementwise.mathematics",
+#: These compile every kernel once more: a short run has these kernels in them.
+EXPENSIVE_MODES = {
+    "check": {
+        "matmul.tiled_16",
+        "scans.every_atomic",
+        "programs.loops_with_else",
+        "grids.rotate",
+        "edges.leaves_early",
+    },
+    "unchecked": {"matmul.tiled_16", "elementwise.move_particles", "scans.every_atomic"},
 }
-#: Python runs these line by line for more than a second.
-SLOW_STEPS = {"matmul.tiled_32", "matmul.register_blocked"}
-#: Without bounds checks a kernel is the same with less in it: a short run has these three.
-UNCHECKED = {"matmul.tiled_16", "elementwise.move_particles", "scans.every_atomic"}
+#: Python runs it line by line for more than a second.
+SLOW_STEPS = {"matmul.register_blocked"}
+#: A walk takes no views with gaps and no default values, and shows one block alone.
+NO_WALK = {"language.other_layouts", "programs.default_values", "programs.default_values_given"}
+NO_WALK |= {f"grids.{name}" for name in grids.EXAMPLES}
 
 
 def is_wide(mode: str, name: str) -> bool:
-    """Whether a short run leaves this out: the modes that compile once more have only a few kernels in it."""
+    """Whether a short run leaves this out."""
     if mode in EXPENSIVE_MODES:
-        return name not in UNCHECKED
-    return name in SLOW_STEPS if mode == "step" else name in ALIKE
+        return name not in EXPENSIVE_MODES[mode]
+    return name in SLOW_STEPS and mode in ("step", "walk")
 
 
 def runs() -> list[Any]:
@@ -64,15 +55,29 @@ def runs() -> list[Any]:
         pytest.param(mode, name, id=f"{name}-{mode}", marks=[wide] if is_wide(mode, name) else [])
         for mode in MODES
         for name, example in EXAMPLES.items()
-        if mode != "step" or example.step_sizes
+        if (example.step_sizes or mode != "step") and not (mode == "walk" and name in NO_WALK)
     ]
 
 
-def run(example: Example, size: Any, name: str) -> None:
+def walk(kernel: Any, launch: Launch, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the arguments hold after a walk through all blocks."""
+    launched = Launched(kernel, launch.grid, launch.block, arguments, launch.dynamic_bytes)
+    values = launched.fresh()
+    for number in range(launched.blocks):
+        shape = launched.grid, launched.block, number, launched.dynamic_bytes
+        walked = walk_block(Block(kernel.source, kernel.parameters, *shape), values, watched=range(0))
+        assert (walked.fault, walked.cut) == ("", False)
+    return tuple(values)
+
+
+def run(example: Example, size: Any, name: str, mode: str) -> None:
     """One launch on arrays of its own, and a look at all of its arguments. Check mode must not accuse it."""
     launch = example.launch(size, np.random.default_rng(7))
     arguments = tuple(each.copy(order="K") if isinstance(each, np.ndarray) else each for each in launch.arguments)
-    example.kernel[launch.grid, launch.block, 0, launch.dynamic_bytes](*arguments)
+    if mode == "walk":
+        arguments = walk(example.kernel, launch, arguments)
+    else:
+        example.kernel[launch.grid, launch.block, 0, launch.dynamic_bytes](*arguments)
     check(launch, arguments, example.tolerance, f"{name} at size {size}")
 
 
@@ -81,8 +86,8 @@ def run(example: Example, size: Any, name: str) -> None:
 def test_kernel_gives_what_numpy_gives(mode: str, name: str) -> None:
     example = EXAMPLES[name]
     with options(**MODES[mode]):
-        for size in example.step_sizes if mode == "step" else example.sizes:
-            run(example, size, name)
+        for size in example.step_sizes or example.sizes[:1] if mode in ("step", "walk") else example.sizes:
+            run(example, size, name, mode)
 
 
 def test_parallel_blocks_give_the_bits_that_one_core_gives() -> None:
@@ -94,23 +99,3 @@ def test_parallel_blocks_give_the_bits_that_one_core_gives() -> None:
             example.kernel[launch.grid, launch.block](*launch.arguments)
         results.append(launch.arguments[2])
     np.testing.assert_array_equal(results[0], results[1])
-
-
-def test_device_arrays_are_copies_that_have_to_be_fetched() -> None:
-    a = np.arange(100, dtype=np.float32)
-    out = poisoned(100)
-    device_a, device_out = cuda.to_device(a), cuda.to_device(out)
-    add_guarded[1, 128](device_a, device_a, device_out)
-    assert np.isnan(out).all()
-    np.testing.assert_array_equal(device_out.copy_to_host(), 2 * a)
-    assert np.isnan(out).all()
-    device_out.copy_to_host(out)
-    np.testing.assert_array_equal(out, 2 * a)
-
-
-@pytest.mark.parametrize("size", [1, 1023, 1024, 4099])
-def test_forall_covers_every_element(size: int) -> None:
-    a = np.arange(size, dtype=np.float32)
-    out = poisoned(size)
-    add_guarded.forall(size)(a, a, out)
-    np.testing.assert_array_equal(out, 2 * a)

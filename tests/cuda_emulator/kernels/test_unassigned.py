@@ -72,12 +72,6 @@ def test_check_mode_names_the_variable_the_line_the_thread_and_the_block() -> No
         half_of_each[1, BLOCK](*arrays())
 
 
-def test_step_mode_keeps_the_error_of_python() -> None:
-    with pytest.raises(KernelError) as caught:
-        step(half_of_each, 1, BLOCK, *arrays())
-    assert isinstance(caught.value.__cause__, UnboundLocalError)
-
-
 @cuda.jit(device=True)
 def plain(x, i):
     if i < 4:

@@ -13,8 +13,6 @@ from cuda_emulator.poison import POISONS
 from cuda_emulator.runtime import check_report, unwritten
 from cuda_emulator.runtime.unwritten import Unwritten, unwritten_bytes
 
-PAIR = np.dtype([("key", np.int32), ("value", np.float32)])
-
 
 @pytest.fixture(autouse=True)
 def _without_a_detector(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -118,12 +116,6 @@ def test_memory_that_stays_unwritten_holds_the_same_values_as_before() -> None:
         fill[2, 32](x, 10)
     assert x.copy_to_host()[:10].tolist() == list(range(10))
     assert x.copy_to_host().view(np.int32).tolist()[10:] == before[10:]
-
-
-def test_records_in_part_written_are_known_by_element() -> None:
-    x = cuda.device_array(4, PAIR)
-    x[2]["key"] = 7
-    assert unwritten_bytes(x._array) is None  # an assignment to a field: the array is not followed any more
 
 
 def test_arguments_that_overlap_are_filled_once() -> None:

@@ -205,14 +205,6 @@ def test_a_block_counts_and_agrees_over_the_threads_that_are_here(threads, plain
     assert CALL["block_or"](block.values, block.here, threads) == any(said)
 
 
-def test_a_masked_butterfly_sums_each_half_warp():
-    values, other = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
-    for distance in (8, 4, 2, 1):
-        CALL["shuffle_xor"](other, values, -1, distance, None, None, 32, None, 0, 0)
-        values = values + other
-    assert values.tolist() == [float(sum(range(16)))] * 16 + [float(sum(range(16, 32)))] * 16
-
-
 @pytest.mark.parametrize("dtype", widely(["float32", "int32", "int64", "float64"]))
 @pytest.mark.parametrize("kind", ["shuffle_index", "shuffle_up", "shuffle_down", "shuffle_xor"])
 def test_whole_warps_and_parts_of_them_move_the_same_values_at_every_distance(kind: str, dtype: str) -> None:
@@ -302,28 +294,6 @@ def test_lanes_that_take_part_have_the_same_mask(returned):
     assert stopped("sync_warp", **block) is None
 
 
-def test_every_thread_counts_as_here_and_alive_where_nothing_is_said():
-    block = {"here": None, "alive": None, "threads": 33}
-    assert stopped("sync_warp", members=FULL, **block) is None
-    # Lane 0 exists in both warps, the others in the first alone.
-    assert stopped("sync_warp", members=1, **block) == (codes.NOT_A_MEMBER, 1, 1, 0)
-
-
-@njit
-def sync_by_address(here, status):
-    helpers.sync_warp(FULL, here, None, 33, helpers.address_of(status), 5, 6)
-
-
-def test_the_report_may_be_given_by_its_address():
-    status, here = codes.new_status(), np.ones(33, bool)
-    sync_by_address(here, status)
-    here[30] = False
-    with pytest.raises(codes.Stopped):
-        sync_by_address(here, status)
-    assert status[codes.CODE] == codes.WARP_MEMBERS
-    assert status[codes.DETAIL : codes.DETAIL + 2].tolist() == [32, 31]
-
-
 # ---- types
 
 
@@ -332,13 +302,3 @@ def test_a_shuffle_refuses_what_a_device_cannot_move(dtype):
     values = np.zeros(32, dtype)
     with pytest.raises(TypingError, match=f"a shuffle moves int32, int64, float32 and float64, not {dtype}: convert"):
         CALL["shuffle_up"](values.copy(), values, FULL, 1, None, None, 32, None, 0, 0)
-
-
-def test_a_vote_refuses_floats():
-    with pytest.raises(TypingError, match="a vote takes a bool or an integer, not float32: compare it first"):
-        CALL["vote_any"](np.zeros(32), np.zeros(32, np.float32), FULL, None, None, 32, None, 0, 0)
-
-
-def test_block_votes_count_in_int32_as_a_device_does():
-    CALL["block_count"](np.ones(3, np.int64), None, 3)
-    assert {str(signature.return_type) for signature in CALL["block_count"].nopython_signatures} == {"int32"}

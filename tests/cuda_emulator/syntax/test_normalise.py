@@ -231,7 +231,6 @@ EXPRESSIONS = [
     ("x = [1, 2]", "a device has no lists; use a tuple, or cuda.local.array"),
     ("x = [i for i in range(3)]", "a device has no lists; use a loop"),
     ("x = {1: 2}", "a device has no dictionaries"),
-    ("x = {1, 2}", "a device has no sets"),
     ("x = (lambda: 1)()", "a lambda that is used at once is not supported by the emulator; give it a name, and call"),
     ("print(f'{n}')", "f-strings are not supported in a kernel; give print several arguments"),
     ("x = (y := n)", "':=' is not supported by the emulator; assign in a statement of its own"),
@@ -257,16 +256,12 @@ EXPRESSIONS = [
     ("for i in cuda.literal_unroll(A): pass", "literal_unroll() takes a tuple in the emulator"),
     ("for i in cuda.literal_unroll((1, 2.0)): break", "break and continue are not supported by the emulator in"),
     ("x = cuda.grid(n)", "cuda.grid() takes the number of dimensions: 1, 2 or 3, written as a constant"),
-    ("x = cuda.gridsize(4)", "cuda.gridsize() takes the number of dimensions"),
     ("cuda.atomic.add(A, n)", "cuda.atomic.add() takes 3 arguments, got 2"),
-    ("cuda.atomic.cas(A, 0, n)", "cuda.atomic.cas() takes 4 arguments, got 3"),
     ("x = cuda.popc(x=n)", "cuda.popc() takes its arguments by position in the emulator"),
     ("cuda.syncthreads(1)", "cuda.syncthreads() takes 0 arguments, got 1"),
     ("x = cuda.ballot_sync(n)", "cuda.ballot_sync() takes 2 arguments, got 1"),
-    ("x = cuda.shfl_sync(n, n)", "cuda.shfl_sync() takes 3 arguments, got 2"),
     ("cuda.syncwarp(1, 2)", "cuda.syncwarp() takes 0 or 1 arguments, got 2"),
     ("x = cuda.syncthreads_or(n) if n else 0", "cuda.syncthreads_or() inside 'a if c else b', 'and' or 'or'"),
-    ("x = n and cuda.syncthreads_or(n)", "cuda.syncthreads_or() inside 'a if c else b', 'and' or 'or'"),
     ("x = n or waiting(n)", "'waiting' synchronises, so a call inside 'a if c else b', 'and' or 'or'"),
 ]  # fmt: skip
 STATEMENTS = [
@@ -277,7 +272,6 @@ STATEMENTS = [
     ("def inner(v=1):\n    return v\nx = inner()", "'inner' has default values inside a kernel: that is not supported"),
     ("class Inner:\n    pass", "class is not supported"),
     ("del n", "del is not supported"),
-    ("import os", "import is not supported"),
     ("from os import path", "import is not supported"),
     ("global TILE", "global is not supported"),
     ("match n:\n    case 1:\n        pass", "match is not supported"),
@@ -287,7 +281,6 @@ STATEMENTS = [
 ]  # fmt: skip
 DECLARATIONS = [
     ("s = cuda.shared.array(n, float32)", "the shape of cuda.shared.array is 'n'; it must be known when"),
-    ("s = cuda.shared.array((4, -1), float32)", "the shape of cuda.shared.array is '(4, -1)'"),
     ("s = cuda.local.array(cuda.blockDim.x, float32)", "the shape of cuda.local.array is 'cuda.blockDim.x'"),
     ("s = cuda.shared.array(4, n)", "the dtype of cuda.shared.array is 'n'; it must be a Numba or NumPy type"),
     ("s = cuda.shared.array(4, types.void)", "the dtype of cuda.shared.array is 'types.void'; it must be"),

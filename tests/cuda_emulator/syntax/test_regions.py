@@ -67,11 +67,6 @@ def outline_of(part: Any) -> Any:
 # ---- The tree.
 
 
-def test_a_kernel_is_cut_at_its_barriers() -> None:
-    parts = regions_of("out[0] = 1\nout[1] = 2\ncuda.syncthreads()\nA[0] = out[1]")
-    assert outline(parts.tree) == ["threads: out[0] = 1\nout[1] = 2", "meet: syncthreads()", "threads: A[0] = out[1]"]
-
-
 def test_what_is_the_same_for_all_is_done_once_for_the_block() -> None:
     parts = regions_of("m = n // 2\nout[cuda.threadIdx.x] = m\ncuda.syncthreads()")
     assert outline(parts.tree) == ["block: m = n // 2", "threads: out[_tx] = m", "meet: syncthreads()"]
@@ -111,13 +106,6 @@ def test_an_if_that_threads_decide_for_themselves_sets_masks() -> None:
     assert not parts.uses_alive
 
 
-def test_a_masked_if_in_another_stays_within_its_mask() -> None:
-    parts = regions_of("if A[0]:\n    if n:\n        cuda.syncwarp()")
-    assert outline(parts.tree) == [
-        ["_mask1, None: threads: A[0]", [["_mask2, None: threads _mask1: n", ["meet _mask2: syncwarp()"], []]], []]
-    ]
-
-
 def test_break_leaves_the_loop_and_continue_the_round() -> None:
     parts = regions_of(
         """
@@ -141,11 +129,6 @@ def test_break_leaves_the_loop_and_continue_the_round() -> None:
     ]
 
 
-def test_a_break_leaves_the_inner_loop_only() -> None:
-    parts = regions_of("while A[0]:\n    while A[1]:\n        cuda.syncwarp()\n        break")
-    assert outline(parts.tree)[0][1][0][1] == ["meet _mask4: syncwarp()", "leave _mask4: _mask3, _mask4"]
-
-
 def test_a_return_leaves_everything_and_what_follows_is_for_those_alive() -> None:
     parts = regions_of("if cuda.threadIdx.x > n:\n    return\nout[0] = 1\ncuda.syncthreads()")
     assert parts.uses_alive
@@ -154,40 +137,6 @@ def test_a_return_leaves_everything_and_what_follows_is_for_those_alive() -> Non
         "threads _alive: out[0] = 1",
         "meet _alive: syncthreads()",
     ]
-
-
-def test_before_a_return_nobody_is_missing() -> None:
-    parts = regions_of("out[0] = 1\ncuda.syncthreads()\nif A[0]:\n    return\nout[1] = 1")
-    assert outline(parts.tree)[:2] == ["threads: out[0] = 1", "meet: syncthreads()"]
-    assert outline(parts.tree)[-1] == "threads _alive: out[1] = 1"
-
-
-def test_a_return_late_in_a_loop_counts_for_the_loops_start() -> None:
-    parts = regions_of(
-        """
-        while A[0]:
-            cuda.syncwarp()
-            if A[1]:
-                return
-        out[0] = 1
-        """
-    )
-    assert outline(parts.tree) == [
-        [
-            "_mask1, _mask2: threads _alive: A[0]",
-            [
-                "meet _mask2: syncwarp()",
-                ["_mask3, None: threads _mask2: A[1]", ["leave _mask3: _alive, _mask1, _mask2, _mask3"], []],
-            ],
-        ],
-        "threads _alive: out[0] = 1",
-    ]
-
-
-def test_a_return_by_all_is_a_plain_return() -> None:
-    parts = regions_of("if n:\n    return\ncuda.syncthreads()")
-    assert outline(parts.tree) == [["if n", ["return"], []], "meet: syncthreads()"]
-    assert not parts.uses_alive
 
 
 # ---- What crosses a cut.
@@ -216,18 +165,6 @@ def test_variables_are_carried_computed_again_or_neither(body: str, carried: lis
     assert (parts.carried, list(parts.recomputed)) == (carried, recomputed)
 
 
-def test_a_sum_over_a_loop_with_barriers_is_carried() -> None:
-    parts = regions_of(
-        "total = 0.0\nfor k in range(n):\n    total += A[k]\n    cuda.syncthreads()\nout[cuda.threadIdx.x] = total"
-    )
-    assert parts.carried == ["total"]
-
-
-def test_what_collectives_read_and_write_is_kept_for_each_thread() -> None:
-    parts = regions_of("v = A[0]\nv += cuda.shfl_down_sync(0xFFFFFFFF, v, 4)\nout[0] = v")
-    assert parts.carried == ["_operand1", "_result1", "v"]
-
-
 def test_a_region_computes_again_what_it_reads_each_after_what_it_needs() -> None:
     parts = regions_of("i = cuda.grid(1)\nj = i + 1\nk = j + i\ncuda.syncthreads()\nout[k] = 1")
     (region,) = parts.regions
@@ -249,12 +186,6 @@ def test_a_view_whose_place_is_read_from_memory_is_not_computed_again() -> None:
 def test_a_view_under_an_if_is_not_computed_where_the_learner_would_not_have(condition: str) -> None:
     body = f"{condition}\n    row = A[cuda.blockIdx.x]\n    cuda.syncwarp()\n    out[0] = row[0]"
     assert regions_of(body, A=MATRIX, row=VECTOR).recomputed == {}
-
-
-def test_an_element_is_never_read_again() -> None:
-    body = "v = A[cuda.threadIdx.x]\ncuda.syncthreads()\nout[0] = v"
-    parts = regions_of(body, v=types.float32)
-    assert (parts.carried, parts.recomputed) == (["v"], {})
 
 
 def test_a_uniform_statement_is_no_cut() -> None:

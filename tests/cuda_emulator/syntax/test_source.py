@@ -18,6 +18,7 @@ from numba import njit
 from cuda_emulator import KernelError, cuda, options
 from cuda_emulator.compiler.reading.signatures import PARAMETERS
 from cuda_emulator.intrinsics import ATOMICS, COLLECTIVES, LOADS, STORES
+from tests.cuda_emulator.emulator_kernels.programs import hints_for_caches
 
 
 @pytest.fixture(autouse=True)
@@ -99,40 +100,6 @@ def test_a_file_that_changes_after_its_import_does_not_change_its_kernels(tmp_pa
     assert out[0] == 111
 
 
-def test_a_kernel_without_a_text_is_an_error_at_its_launch_and_not_before() -> None:
-    names: dict[str, Any] = {}
-    exec("\n".join(["def k(out):", "    out[0] = 1"]), names)  # nobody holds the text
-    kernel = cuda.jit(names["k"])
-    with pytest.raises(KernelError, match="the source of 'k' cannot be read"):
-        kernel[1, 1](np.zeros(1))
-
-
-@cuda.jit
-def straight(out: Any, n: Any) -> None:
-    for i in range(4):
-        out[i] = n
-
-
-@cuda.jit
-def as_long_as_it_is_told(out: Any, n: Any) -> None:
-    for _ in range(n):
-        out[0] += 1
-
-
-@cuda.jit
-def as_long_as_it_likes(out: Any, n: Any) -> None:
-    while out[0] < n:
-        out[0] += 1
-
-
-@pytest.mark.parametrize(
-    ("kernel", "may_loop"), [(straight, False), (as_long_as_it_is_told, True), (as_long_as_it_likes, True)]
-)
-def test_a_kernel_knows_whether_its_loops_depend_on_data(kernel: Any, may_loop: bool) -> None:
-    kernel[1, 1](np.zeros(4), 3)
-    assert [compiled.may_loop for compiled in kernel.overloads.values()] == [may_loop]
-
-
 FACTOR = 1
 OFFSET = 10
 
@@ -178,28 +145,6 @@ def test_recompile_reads_globals_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out[0] == 6
 
 
-@cuda.jit
-def names_its_arguments(out: Any, counts: Any) -> None:
-    i = cuda.grid(ndim=1)
-    out[i] = cuda.shfl_sync(value=i * 2, src_lane=3, mask=0xFFFFFFFF)
-    out[i] += cuda.shfl_down_sync(0xFFFFFFFF, i, delta=1)
-    out[i] += cuda.shfl_xor_sync(0xFFFFFFFF, i, lane_mask=1)
-    out[i] += cuda.popc(cuda.ballot_sync(predicate=i < 5, mask=0xFFFFFFFF))
-    cuda.syncwarp(mask=0xFFFFFFFF)
-    out[i] += cuda.syncthreads_count(predicate=i < 7) * cuda.gridsize(ndim=1)
-    cuda.atomic.add(counts, val=2, idx=0)
-    cuda.atomic.cas(ary=counts, idx=1, old=0, val=i + 1)
-
-
-@pytest.mark.usefixtures("mode")
-def test_cudas_functions_take_their_arguments_by_name() -> None:
-    out, counts = np.zeros(32, np.int64), np.zeros(2, np.int64)
-    names_its_arguments[1, 32](out, counts)
-    i = np.arange(32)
-    np.testing.assert_array_equal(out, 6 + np.minimum(i + 1, 31) + (i ^ 1) + 5 + 7 * 32)
-    assert counts.tolist() == [64, 1]
-
-
 @pytest.mark.usefixtures("mode")
 def test_a_name_that_a_function_of_cuda_lacks_is_refused() -> None:
     @cuda.jit
@@ -227,29 +172,6 @@ def test_every_collective_atomic_load_and_store_has_its_arguments_names() -> Non
     assert {*COLLECTIVES, *LOADS, *STORES, *(f"atomic.{name}" for name in ATOMICS)} <= set(PARAMETERS)
 
 
-@cuda.jit
-def caches(a: Any, table: Any, out: Any) -> None:
-    i = cuda.grid(1)
-    total = cuda.ldca(a, i) + cuda.ldcg(a, i) + cuda.ldcs(a, i)
-    total += cuda.ldlu(array=a, i=i) + cuda.ldcv(table, (i, 1))
-    cuda.stcg(out, (0, i), total)
-    cuda.stcs(out, (1, i), cuda.shfl_down_sync(0xFFFFFFFF, total, 1))
-    cuda.stwb(out, value=i, i=(2, i))
-    cuda.stwt(out, (3, i), out[2, i] + 1)
-
-
-@pytest.mark.usefixtures("mode")
-def test_loads_and_stores_with_hints_for_caches_are_ordinary_ones() -> None:
-    a, table = np.arange(32), np.arange(64).reshape(32, 2)
-    out = np.zeros((4, 32), np.int64)
-    caches[1, 32](a, table, out)
-    total = 4 * a + table[:, 1]
-    np.testing.assert_array_equal(out, [total, [*total[1:], total[-1]], a, a + 1])
-    with pytest.raises(KernelError, match=r"a\[16\] is out of bounds") as caught:
-        caches[1, 32](a[:16], table, out)
-    assert "cuda.ldca(a, i)" in str(caught.value)
-
-
 def test_a_store_with_a_hint_inside_an_expression_is_refused(mode: str) -> None:
     @cuda.jit
     def inside(out: Any) -> None:
@@ -260,11 +182,8 @@ def test_a_store_with_a_hint_inside_an_expression_is_refused(mode: str) -> None:
 
 
 @pytest.mark.usefixtures("mode")
-def test_vector_types_are_refused_with_a_way_out() -> None:
-    @cuda.jit
-    def vectors(out: Any) -> None:
-        v = cuda.float32x4(1, 2, 3, 4)
-        out[0] = v.x
-
-    with pytest.raises(KernelError, match=r"cuda\.float32x4.* is not supported by the emulator: use as many single"):
-        vectors[1, 1](np.zeros(4))
+def test_a_load_with_a_hint_for_caches_is_checked() -> None:
+    out = np.zeros((4, 32), np.int64)
+    with pytest.raises(KernelError, match=r"a\[16\] is out of bounds") as caught:
+        hints_for_caches[1, 32](np.arange(16), np.zeros((32, 2), np.int64), out)
+    assert "cuda.ldca(a, i)" in str(caught.value)

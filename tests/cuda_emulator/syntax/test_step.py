@@ -1,8 +1,7 @@
-"""Step mode: the learner's own lines as generators: what it computes, races that show, and Python's tools in it."""
+"""Step mode: the learner's own lines as generators: fresh memory, races that show, and Python's tools in it."""
 
 import bdb
 import gc
-import math
 import pdb
 import sys
 import traceback
@@ -11,213 +10,11 @@ from types import GeneratorType
 
 import numpy as np
 import pytest
-from numba import float32, int32, int64
+from numba import float32, int32
 
-from cuda_emulator import cuda, options
+from cuda_emulator import KernelError, KernelWarning, cuda
 from cuda_emulator.poison import poison_value
-from tests.cuda_emulator.syntax.stepping import ORDERS, line_of, step
-
-TILE = 8
-
-
-# ---- what it computes
-
-
-@cuda.jit
-def tiled_matmul(a, b, c):
-    tile_a = cuda.shared.array((TILE, TILE), float32)
-    tile_b = cuda.shared.array((TILE, TILE), float32)
-    column, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = float32(0)
-    for start in range(0, a.shape[1], TILE):
-        tile_a[y, x] = a[row, start + x] if row < a.shape[0] and start + x < a.shape[1] else 0
-        tile_b[y, x] = b[start + y, column] if start + y < b.shape[0] and column < b.shape[1] else 0
-        cuda.syncthreads()
-        for k in range(TILE):
-            total += tile_a[y, k] * tile_b[k, x]
-        cuda.syncthreads()
-    if row < c.shape[0] and column < c.shape[1]:
-        c[row, column] = total
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_tiled_product_is_right_in_every_order_of_threads(order):
-    numbers = np.random.default_rng(0)
-    a, b = numbers.random((10, 9), dtype=np.float32), numbers.random((9, 11), dtype=np.float32)
-    c = np.zeros((10, 11), np.float32)
-    step(tiled_matmul, (2, 2), (TILE, TILE), a, b, c, order=order)
-    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
-
-
-def test_options_step_runs_an_unchanged_launch_in_step_mode():
-    a = np.ones((8, 8), np.float32)
-    c = np.zeros((8, 8), np.float32)
-    with options(step=True):
-        tiled_matmul[(1, 1), (TILE, TILE)](a, a, c)
-    np.testing.assert_array_equal(c, np.full((8, 8), 8, np.float32))
-
-
-@cuda.jit
-def one_of_two(x, out):
-    inside = x[0] > 0
-    out[0] = (x[0] if inside else 0.0) * x[1]
-    out[1] = (x[0] if inside else -1) * x[1]
-    out[2] = (x[0] if inside else x[1]) * x[1]
-    out[3] = (x[9] if x.size > 9 else x[0]) * x[1]
-
-
-def test_a_literal_that_is_not_chosen_gives_its_type_too():
-    x, out = np.array([0.1, 0.3], np.float32), np.zeros(4)
-    step(one_of_two, 1, 1, x, out)
-    wide = float(x[0]) * float(x[1])
-    assert out.tolist() == [wide, wide, float(x[0] * x[1]), float(x[0] * x[1])]
-    compiled = np.zeros(4)
-    one_of_two[1, 1](x, compiled)
-    assert compiled.tolist() == out.tolist()
-
-
-@cuda.jit
-def types_that_meet(x32, i32, u8, out):
-    out[0] = (x32[0] * 3 == x32[0] * float32(3)) + 0
-    out[1] = x32[0] + x32[0] == np.float32(0.2)
-    out[2] = i32[0] + i32[0]
-    out[3] = u8[0] + u8[0]
-    out[4] = True + True
-    out[5] = -7 // 2
-    out[6] = -7 % 5
-    out[7] = int(-2.7)
-    out[8] = (1 << 62) * 4
-    out[9] = x32[0] < 0.1
-    out[10] = max(i32[1], 2.5) * 2
-    out[11] = 7 // i32[2] + 7 % i32[2]
-    out[12] = math.sqrt(x32[1]) * 0 != 0
-    out[13] = np.uint8(300)
-    out[14] = ~i32[1]
-    out[15] = i32[2] ** (i32[2] - 1) == -(2**63)
-    out[16] = i32[1] ** (i32[2] - 1)
-
-
-def test_types_meet_as_numba_lets_them_meet():
-    out = np.zeros(17)
-    x32 = np.array([0.1, -1], np.float32)
-    i32 = np.array([2**31 - 1, 3, 0], np.int32)
-    step(types_that_meet, 1, 1, x32, i32, np.array([200], np.uint8), out)
-    # float32 * int is float64; int32 + int32 is int64; an int64 wraps around; float32(0.1) is above 0.1; x // 0 is 0;
-    # 0 ** -1 is the smallest integer, and 3 ** -1 is cut to 0.
-    expected = [0, 1, 2**32 - 2, 400, 2, -4, 3, -2, 0, 0, 6, 0, 1, 44, -4, 1, 0]
-    np.testing.assert_array_equal(out, expected)
-
-
-@cuda.jit
-def lanes(out):
-    t = cuda.threadIdx.x
-    out[0, t] = cuda.shfl_down_sync(0xFFFFFFFF, t, 2)
-    out[1, t] = cuda.shfl_up_sync(0xFFFFFFFF, t, 2)
-    out[2, t] = cuda.shfl_xor_sync(-1, t, 1)
-    out[3, t] = cuda.shfl_sync(0xFFFFFFFF, t, 40)
-    out[4, t] = cuda.ballot_sync(0xFFFFFFFF, t % 2 == 0)
-    out[5, t] = cuda.any_sync(0xFFFFFFFF, t == 33)
-    out[6, t] = cuda.all_sync(0xFFFFFFFF, t < 33)
-    out[7, t] = cuda.eq_sync(0xFFFFFFFF, t < 32)
-    out[8, t] = cuda.match_any_sync(0xFFFFFFFF, t // 4)
-    alike, same = cuda.match_all_sync(0xFFFFFFFF, t // 32)
-    out[9, t] = alike + same
-    out[10, t] = cuda.syncthreads_count(t > 30)
-    out[11, t] = cuda.syncthreads_and(t >= 0) + cuda.syncthreads_or(t == 3) * 2
-    if t < 4:
-        out[12, t] = cuda.activemask()
-        out[13, t] = cuda.shfl_down_sync(0xF, t, 1) if t != 9 else 0
-
-
-def test_warps_answer_as_a_device_does_and_the_last_one_is_short():
-    out = np.zeros((14, 34), np.int64)
-    step(lanes, 1, 34, out)
-    t = np.arange(34)
-    nothing = poison_value(np.int64)  # what a lane gives that takes no part; lanes 34 and 35 do not exist
-    assert out[0].tolist() == [*range(2, 32), 30, 31, nothing, nothing]
-    assert out[1].tolist() == [0, 1, *range(30), 32, 33]
-    assert out[2].tolist() == (t ^ 1).tolist()
-    assert out[3].tolist() == [8] * 32 + [nothing, nothing]  # nor does lane 8 of the short warp
-    assert out[4].tolist() == [0x55555555] * 32 + [1, 1]
-    assert out[5].tolist() == [0] * 32 + [1, 1]
-    assert out[6].tolist() == [1] * 32 + [0, 0]
-    assert out[7].tolist() == [1] * 34
-    assert out[8, :8].tolist() == [0xF] * 4 + [0xF0] * 4
-    assert out[9].tolist() == [0] * 32 + [4, 4]  # all 32 lanes are -1 as an int32, and True is 1
-    assert out[10].tolist() == [3] * 34
-    assert out[11].tolist() == [3] * 34
-    assert out[12, :4].tolist() == [0xF] * 4
-    assert out[13, :4].tolist() == [1, 2, 3, nothing]  # the mask leaves lane 4 out
-
-
-@cuda.jit(device=True)
-def block_maximum(value):
-    best = cuda.shared.array(1, int64)
-    if cuda.threadIdx.x == 0:
-        best[0] = value
-    cuda.syncthreads()
-    cuda.atomic.max(best, 0, value)
-    cuda.syncthreads()
-    return best[0]
-
-
-@cuda.jit(device=True)
-def sign(x):
-    if x < 0:
-        return -1
-    return 1 if x > 0 else 0
-
-
-@cuda.jit
-def memory_of_all_kinds(x, out, table):
-    one, other = cuda.shared.array(4, int32), cuda.shared.array(4, int32)
-    dynamic = cuda.shared.array(0, float32)
-    local = cuda.local.array(3, int32)
-    fixed = cuda.const.array_like(table)
-    t = cuda.threadIdx.x
-    one[t], other[t] = t, 10 * t
-    dynamic[t] = t / 2
-    local[t % 3] = t
-    cuda.syncthreads()
-    out[0, t] = one[3 - t] + other[3 - t]
-    out[1, t] = dynamic[3 - t] * 2 if cuda.syncthreads_or(t == 1) and dynamic.size == 6 else -1
-    out[2, t] = local[t % 3] + fixed[-1]
-    out[3, t] = block_maximum(sign(x[t]) * t)
-
-
-def test_shared_local_constant_and_dynamic_memory_and_functions_that_synchronise():
-    out = np.zeros((4, 4), np.int64)
-    step(memory_of_all_kinds, 1, 4, np.array([5, 0, -3, 2]), out, np.array([1, 100]), dynamic_bytes=26)
-    assert out.tolist() == [[33, 22, 11, 0], [3, 2, 1, 0], [100, 101, 102, 103], [3, 3, 3, 3]]
-
-
-@cuda.jit
-def atomics(cells, floats):
-    t = cuda.threadIdx.x
-    cuda.atomic.add(cells, 0, t)
-    cuda.atomic.sub(cells, 1, t)
-    cuda.atomic.max(cells, 2, t)
-    cuda.atomic.min(cells, 3, -t)
-    cuda.atomic.inc(cells, 4, 2)
-    cuda.atomic.dec(cells, 5, 2)
-    cuda.atomic.and_(cells, 6, ~(1 << t))
-    cuda.atomic.or_(cells, 7, 1 << t)
-    cuda.atomic.xor(cells, -1, t)
-    cuda.atomic.exch(cells, 9, 7)
-    cuda.atomic.cas(cells, 10, t, t + 1)
-    cuda.atomic.max(floats, (0, 0), t)
-    cuda.atomic.nanmax(floats, (0, 1), t)
-
-
-def test_atomics_keep_the_rules_of_numba_cuda():
-    cells, floats = np.zeros(12, np.int64), np.full((1, 2), np.nan, np.float32)
-    cells[6] = 0xFF
-    step(atomics, 1, 4, cells, floats)
-    assert cells.tolist() == [6, -6, 3, -3, 1, 2, 0xF0, 0xF, 0, 7, 4, 0]
-    assert np.isnan(floats[0, 0])  # max leaves a NaN alone
-    assert floats[0, 1] == 3  # nanmax takes it for missing
-
+from tests.cuda_emulator.syntax.stepping import ORDERS, line_of, refusal, step
 
 # ---- poison
 
@@ -350,3 +147,69 @@ def test_leaving_the_debugger_ends_the_launch(monkeypatch):
     monkeypatch.setattr("sys.breakpointhook", quit_debugger)
     with pytest.raises(bdb.BdbQuit), warnings.catch_warnings():
         step(stops, 1, 3, np.zeros(3))
+
+
+# ---- what only step mode says
+
+
+@cuda.jit
+def checked(x):
+    assert x[0] * 2 > x[1] + 1, "too small"
+    if cuda.threadIdx.x < 20:
+        cuda.syncthreads()
+
+
+def test_an_assertion_is_quoted_as_it_was_written_and_its_cause_kept():
+    with pytest.raises(KernelError, match=r"assert x\[0\] \* 2 > x\[1\] \+ 1, 'too small': in block") as caught:
+        step(checked, 1, 1, np.zeros(2))
+    assert isinstance(caught.value.__cause__, AssertionError)
+
+
+def test_a_barrier_that_a_part_reaches_names_a_thread_that_is_elsewhere_or_is_a_warning():
+    x = np.ones(2) * 3
+    said = refusal(checked, 1, 64, x, at="cuda.syncthreads()")
+    assert said.endswith("Thread (20, 0, 0) has reached the kernel's end")
+    with pytest.warns(KernelWarning, match="reached by 20 of the 64 live threads"):
+        step(checked, 1, 64, x, divergence="warn")
+
+
+@cuda.jit
+def two_barriers(out):
+    if cuda.threadIdx.x % 2:
+        cuda.syncthreads()  # odd
+    else:
+        cuda.syncthreads()  # even
+
+
+def test_threads_at_two_barriers_do_not_meet():
+    sentence = refusal(two_barriers, 1, 6, np.zeros(1), at="# even")
+    assert "reached by 3 of the 6 live threads" in sentence
+    assert f"waits at cuda.syncthreads() in line {line_of(two_barriers, '# odd')}" in sentence
+
+
+@cuda.jit
+def shape_of_the_day(n, out):
+    tile = cuda.shared.array(n, float32)
+    out[0] = tile[0]
+
+
+def test_a_shared_array_whose_shape_is_an_argument_is_refused():
+    assert "shape that is known when the kernel is compiled" in refusal(
+        shape_of_the_day, 1, 1, 4, np.zeros(1), at="shared.array"
+    )
+
+
+@cuda.jit
+def too_much(out):
+    tile = cuda.shared.array((80, 80), np.float64)
+    out[0] = tile.size
+
+
+def test_more_shared_memory_than_a_block_has_is_refused():
+    with pytest.raises(KernelError, match="may use 49152 bytes of shared memory, this launch needs 51200"):
+        step(too_much, 1, 1, np.zeros(1))
+
+
+def test_an_order_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="expected 'forward', 'reverse' or a seed, got 'sideways'"):
+        step(shift, 1, 3, np.zeros(3), np.zeros(3), order="sideways")

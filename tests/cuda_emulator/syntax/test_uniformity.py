@@ -8,7 +8,6 @@ from cuda_emulator.compiler.analysis.uniformity import Uniformity, lower_masked_
 from cuda_emulator.compiler.analysis.webs import split_webs
 from cuda_emulator.compiler.reading.normalise import normalise
 from cuda_emulator.compiler.reading.source import FunctionSource
-from cuda_emulator.compiler.trees import walk
 from cuda_emulator.compiler.unit import Unit
 from cuda_emulator.errors import KernelError
 from tests.cuda_emulator.emulator_steps import expected, function, text
@@ -124,11 +123,6 @@ def test_only_a_return_that_some_make_leaves_others_behind() -> None:
     assert not found("if n:\n    return\ncuda.syncthreads()").leaves
 
 
-def test_what_is_assigned_in_a_masked_loop_differs_even_if_it_looks_the_same() -> None:
-    varying = found("v = 0\nfor i in range(cuda.threadIdx.x):\n    v = 7\n    cuda.syncthreads()\nout[0] = v").varying
-    assert {"v", "i"} <= varying
-
-
 def lowered(body: str) -> str:
     unit = unit_of(body)
     uniformity = Uniformity(unit)
@@ -163,31 +157,6 @@ def test_a_step_of_either_sign_is_counted_with(arguments: str, test: str, step: 
     lines = lowered(f"for i in range({arguments}):\n    cuda.syncthreads()").splitlines()
     assert f"while {test}:" in lines
     assert f"    _next1 = _next1 + {step}" in lines
-
-
-def test_the_increment_comes_first_so_that_continue_cannot_skip_it() -> None:
-    lines = lowered(
-        "for i in range(cuda.threadIdx.x):\n    if A[i]:\n        continue\n    cuda.syncthreads()"
-    ).splitlines()
-    assert lines.index("    _next1 = _next1 + 1") < lines.index("        continue")
-
-
-def test_masked_loops_in_loops_are_all_lowered() -> None:
-    body = """
-    for i in range(n):
-        for j in range(cuda.threadIdx.x):
-            for k in range(3):
-                cuda.syncthreads()
-    """
-    lines = lowered(body)
-    assert lines.count("while ") == 2
-    assert lines.startswith("for i in range(n):")
-
-
-def test_nothing_is_lowered_where_nothing_is_masked() -> None:
-    unit = unit_of("for i in range(n):\n    cuda.syncthreads()")
-    assert not lower_masked_for_loops(unit, Uniformity(unit))
-    assert any(isinstance(node, ast.For) for node in walk(unit.body))
 
 
 def test_a_loop_over_something_else_cannot_synchronise() -> None:

@@ -10,34 +10,8 @@ import pytest
 from cuda_emulator import cuda
 from cuda_emulator.walking.walk import Block, walk_block
 from cuda_emulator.walking.walked_launch import Launched
-from tests.cuda_emulator.emulator_kernels import all_examples
-from tests.cuda_emulator.emulator_kernels.example import check
-from tests.wide import widened
 
-EXAMPLES = all_examples()
-SHORT = {
-    *("matmul.naive", "reductions.sum_tree", "warps.shuffles", "scans.every_atomic", "control.threads_part_ways"),
-    *("language.rows_as_views", "images.smooth", "scans.scan_two_buffers", "elementwise.move_particles"),
-}
-HOST_ARRAYS_ONLY = {"language.other_layouts"}
 """Its arrays are views with gaps, which a launch takes in step mode only."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [name if name in SHORT else widened(name) for name in sorted(EXAMPLES.keys() - HOST_ARRAYS_ONLY)],
-)
-def test_walking_through_all_blocks_gives_what_numpy_gives(name: str) -> None:
-    example = EXAMPLES[name]
-    for size in example.step_sizes or example.sizes[:1]:
-        launch = example.launch(size, np.random.default_rng(7))
-        launched = Launched(example.kernel, launch.grid, launch.block, launch.arguments, launch.dynamic_bytes)
-        values = launched.fresh()
-        for number in range(launched.blocks):
-            shape = launched.grid, launched.block, number, launched.dynamic_bytes
-            walk = walk_block(Block(example.kernel.source, example.kernel.parameters, *shape), values, watched=range(0))
-            assert (walk.fault, walk.cut) == ("", False)
-        check(launch, tuple(values), example.tolerance, f"{name} at size {size}")
 
 
 @cuda.jit(device=True)
@@ -121,14 +95,6 @@ def test_the_variables_that_a_statement_assigns_are_recorded() -> None:
     first, second = steps_at(walk, "for k")
     assert (first.changes[5], second.changes[5]) == ([(0, "k", 0)], [(0, "k", 1)])
     assert not first.changes.get(3)  # it makes no iteration
-
-
-def test_the_launch_keeps_its_arrays_and_two_walks_are_alike() -> None:
-    twice = launched()
-    one, other = twice.walk(), twice.walk()
-    assert (twice.values()["out"] == 0).all()
-    assert [(step.mark, step.accesses) for step in one.steps] == [(step.mark, step.accesses) for step in other.steps]
-    np.testing.assert_array_equal(one.arrays[1].after, other.arrays[1].after)
 
 
 @cuda.jit
@@ -254,26 +220,3 @@ def test_an_access_is_named_as_the_source_has_it() -> None:
         *("cuda.atomic.add(out, (i, row - 1), x[i - 1, 0])", "x[i - 1, 0]", "x[i, i]", "y[-1, i - 1]"),
     } | (texts & {"out[i, 0]", "x[i - 1, i - 1]"})
     assert not [mark.text for mark in walk.marks if "__" in mark.text]
-
-
-@cuda.jit(device=True)
-def value_of(function, x):
-    for _ in range(2):
-        if x > 1:
-            break
-    else:
-        return function(x)
-    return x
-
-
-@cuda.jit
-def passes_a_function(out):
-    out[cuda.threadIdx.x] = value_of(doubled, cuda.threadIdx.x)
-
-
-def test_a_walk_follows_a_function_given_as_argument_and_the_else_of_a_loop() -> None:
-    launched = Launched(passes_a_function, (1, 1, 1), (4, 1, 1), (np.zeros(4),), 0)
-    values = launched.fresh()
-    block = Block(passes_a_function.source, passes_a_function.parameters, (1, 1, 1), (4, 1, 1), 0, 0)
-    assert walk_block(block, values, watched=range(0)).fault == ""
-    assert values[0].tolist() == [0, 2, 2, 3]
