@@ -17,7 +17,9 @@ IMAGE = {
         Flatten(),
         Dense(3),
     ),
-    "windows that overlap or leave a rest": (Conv(2, 2), MaxPool(3, 2), BatchNorm(), AveragePool((2, 3), 1), Flatten()),
+    "windows that overlap or leave a rest": (
+        *(Conv(2, 2), MaxPool((1, 3), 1), MaxPool(3, 2), BatchNorm(), AveragePool((2, 1), 1), Flatten()),
+    ),
     "every activation": (
         *(
             Conv(2, 3, padding=1),

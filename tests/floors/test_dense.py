@@ -22,7 +22,11 @@ def make_layer(stage: Stage, in_features: int, out_features: int, seed: int = 0)
     return layer, weights, bias
 
 
-@pytest.mark.parametrize(("batch", "in_features", "out_features"), AWKWARD_SIZES)
+LARGE_SIZES = [(1, 3, 301), (5, 1100, 3)]
+"""One row of many numbers, and more terms than a block of any stage's sums has."""
+
+
+@pytest.mark.parametrize(("batch", "in_features", "out_features"), [*AWKWARD_SIZES, *LARGE_SIZES])
 def test_forward_and_every_gradient_at_awkward_sizes(
     stage: Stage, batch: int, in_features: int, out_features: int
 ) -> None:

@@ -93,6 +93,34 @@ def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: st
         np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_layers_of_more_than_16384_numbers_are_shared_out_over_the_threads(name: str) -> None:
+    """And so is what the optimizer keeps for them: each thread has its part of each array."""
+    ends = []
+    for stage in (STAGE, REFERENCE):
+        network = stage.network.Network([13, 1500, 5], dtype="float64")
+        optimizer = OPTIMIZERS[name](stage.optimizers)
+        for i, rows in enumerate((6, 6, 1)):
+            network.train_step(*batch("softmax_cross_entropy", rows, seed=i), optimizer)
+        buffers = optimizer.state()["buffers"].values()
+        ends.append([*network.parameters, *(array for arrays in buffers for array in arrays)])
+    for g, e in zip(*ends, strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_rung_takes_a_finite_step_where_exp_of_an_output_would_overflow(rung: str, loss: str) -> None:
+    x, y = batch(loss, 6)
+    losses = []
+    for stage, step in ((STAGE, RUNGS[rung]), (REFERENCE, reference_step)):
+        network = stage.network.Network(SIZES, loss=loss, dtype="float64")
+        network.parameters[-1][:] = np.linspace(-1000, 1000, SIZES[-1])
+        losses.append(step(network, x, y, stage.optimizers.SGD(1e-3), None))
+        assert all(np.isfinite(p).all() for p in network.parameters)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12)
+
+
 def test_train_step_is_the_last_rung() -> None:
     assert list(RUNGS) == ["op_by_op", "fused", "one_call"]
     x, y = batch("softmax_cross_entropy", 4)

@@ -11,6 +11,7 @@ from shared import contract
 from shared.data.datasets import Split
 from shared.dropout import dropout_mask
 from shared.training.checkpoints import load_checkpoint
+from shared.training.early_stopping import best_epoch_and_wait
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
 from shared.training.schedules import Schedule, learning_rate_at
@@ -118,6 +119,14 @@ def test_early_stopping_waits_for_patience_epochs_after_the_best(numpy_stage: co
     assert len(result.epochs) == result.best_epoch + 3 < 60
     values = [getattr(record, monitor) for record in result.epochs]
     assert values.index(max(values) if monitor.endswith("accuracy") else min(values)) == result.best_epoch - 1
+
+
+@pytest.mark.parametrize(
+    ("values", "higher_is_better", "best"),
+    [([3.0, 2.0, 2.5, 2.0], False, 2), ([0.1, 0.9, 0.9, 0.9], True, 2), ([1.0], False, 1), ([1.0, 1.0], True, 1)],
+)
+def test_of_equal_epochs_the_first_is_the_best(values: list[float], higher_is_better: bool, best: int) -> None:
+    assert best_epoch_and_wait(values, higher_is_better) == (best, len(values) - best)
 
 
 def test_a_progress_bar_goes_to_stderr_when_asked_for(

@@ -55,9 +55,9 @@ VALGRIND = ("valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds
 TOOLS = {
     # What is compiled in a second; everything else is wide.
     "guard zones, not optimized": Tool(
-        ("-O0",),
-        only=("test_activations", "test_optimizers", "test_pool"),
-        sources=("activations", "optimizers", "pool"),
+        ("-O0", "-fstack-protector-all"),
+        only=("test_activations", "test_batch_norm", "test_optimizers", "test_pool"),
+        sources=("activations", "batch_norm", "optimizers", "pool"),
     ),
     "guard zones": Tool(("-O3",)),
     # The narrowest registers of x86, and those with the high tiles of aarch64, which are narrower than they are high.

@@ -297,6 +297,22 @@ def test_an_examiner_stays_for_the_next_verdict_and_is_replaced_when_it_has_ende
     assert examination._idle != [first]
 
 
+@pytest.mark.parametrize("right", [0, 1, 2])
+def test_each_of_several_tasks_is_examined(tmp_path: Path, right: int) -> None:
+    """A checkpoint has many: the answers of the first `right` tasks are right, and those of the others are missing."""
+    tasks = ["1.1", "1.3"]
+    with examination.Examination(tasks, tmp_path) as asking:
+        while not asking.asked.exists():
+            time.sleep(0.01)
+        asked = [questions.question_of(grading.task_checks(task)) for task in tasks]
+        drawn = pickle.loads(asking.asked.read_bytes())
+        answers = [questions.answer(*each) for each in zip(asked, drawn, strict=True)]
+        asking.answered.write_text(json.dumps(answers[:right]))
+        verdict = asking.confirmed(judge.Verdict(True))
+    assert verdict.passed == (right == 2)
+    assert verdict.passed or f"the function of {tasks[right]} does not give the right result" in verdict.what
+
+
 def test_an_examiner_that_fails_lets_nothing_pass(tmp_path: Path) -> None:
     verdict = judge.Verdict(True)
     no_answer = pytest.raises(RuntimeError, match="the examiner gave no answer")
