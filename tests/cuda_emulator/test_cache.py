@@ -77,7 +77,7 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen:
 
 
 def ended_well(process: subprocess.Popen) -> None:
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=1200)
     assert (process.returncode, out) == (0, "right\n"), errors
 
 

@@ -25,7 +25,7 @@ from tests.interrupts import heard
 
 FIRST = course().task("1.1")
 CLEAR = "\x1b[2J"
-PATIENCE = 60
+PATIENCE = 600
 """Seconds: two cores may be busy with other tests."""
 
 

@@ -241,7 +241,7 @@ def test_an_unwritable_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 def test_each_stage_s_train_module_is_the_same_command(stage: contract.Stage) -> None:
     command = [sys.executable, "-m", f"{stage.name}.train", "--epochs", "0"]
     root = Path(__file__).resolve().parents[3]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=root)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=root)
     assert (done.returncode, done.stdout) == (2, "")
     assert without_announcement(done.stderr) == "error: epochs: expected at least 1, got 0\n"
 

@@ -129,7 +129,7 @@ def test_an_epoch_that_would_take_too_long_is_skipped_with_its_expected_time(mon
 def test_the_expected_time_is_that_of_a_few_steps() -> None:
     data = small_data()
     seconds = training._expected_seconds(contract.load_stage("2"), SMALL, data)
-    assert 0 < seconds < 5
+    assert 0 < seconds < 60
 
 
 def test_without_curves_there_are_none() -> None:

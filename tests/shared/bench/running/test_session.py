@@ -215,7 +215,7 @@ def test_an_interrupted_program_keeps_its_results_and_leaves_no_process_behind(t
                 break
             time.sleep(0.05)
         os.kill(process.pid, number)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode == 2, error
