@@ -54,7 +54,7 @@ class RunningStudio:
             del usual["Cookie"]
         if body is not None:
             usual["Content-Type"] = "application/json"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         try:
             connection.request(method, path, body, {**usual, **(headers or {})})
             answer = connection.getresponse()
@@ -78,7 +78,7 @@ class RunningStudio:
 
     def events(self, path: str, count: int) -> list[Any]:
         """The first values of a stream of events, fewer where it ends before."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         try:
             connection.request(
                 "GET", path, headers={"Host": f"127.0.0.1:{self.port}", "Cookie": f"groundup-studio-{self.port}={KEY}"}
@@ -112,12 +112,12 @@ def running(folder: Path, paths: list[Path] | None = None) -> Iterator[RunningSt
     server = new_server(studio, listening, KEY, ready.set, ONCE)
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
     thread.start()
-    assert ready.wait(30), "the studio did not start"
+    assert ready.wait(300), "the studio did not start"
     try:
         yield RunningStudio(studio, listening.getsockname()[1])
     finally:
         studio.ending.set()
         server.should_exit = True
-        thread.join(30)
+        thread.join(300)
         assert not thread.is_alive(), "the studio did not end"
         listening.close()

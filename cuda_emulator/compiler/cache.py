@@ -1,20 +1,23 @@
 """Generated sources on disk; the machine code of each lies beside it (machine_code.py).
 
-The name of a kernel's file contains a hash of everything that the result depends on: the kernel's text and place, the
-values of the globals that it reads, the same for every device function that it calls, the types of its arguments, the
-variant, and the emulator's own sources. So a file never changes after it was written. Two processes that write one file
-at the same time write the same text, and a reader never sees a part of it, because a file is renamed into place. A file
-begins with a hash of the rest: one that was damaged is made again.
+The name of a kernel's file contains a hash of everything that the result depends on: the kernel's text, the name of its
+file and its line there, the values of the globals that it reads, the same for every device function that it calls, the
+types of its arguments, the variant, and the emulator's own sources. The folder of the file does not count: a second
+clone of a project finds the kernels of the first. So a file never changes after it was written. Two processes that
+write one file at the same time write the same text, and a reader never sees a part of it, because a file is renamed
+into place. A file begins with a hash of the rest: one that was damaged is made again.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import math
 import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -30,8 +33,14 @@ from .functions import DeviceFunction
 from .reading import names
 from .reading.source import FunctionSource
 
-#: Number of kernels in the cache. If there are more, those that were not used for the longest time are removed.
-KEEP = 500
+#: Number of kernels in the cache, of some 90 kB each. If there are more, those that were not used for the longest time
+#: are removed. All tests of the project take a third of them.
+KEEP = 2000
+
+#: Number of kernels that a process writes between two looks at how many there are; the first look is at the first.
+BETWEEN_PRUNES = 50
+
+_written = itertools.count()
 
 #: Seconds after which a temporary file belongs to a process that was killed while it wrote: writing takes far less.
 ABANDONED = 3600.0
@@ -52,26 +61,70 @@ def cache_folder() -> Path:
     return root / "groundup" / "emulator"
 
 
-def fingerprint(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> str:
-    """A hash of a function's text and place, and of the values of its names."""
-    digest = hashlib.sha256()
-    digest.update(f"{source.filename}:{source.first_line}\n{source.text}".encode())
-    for name, value in source.defaults.items():
-        digest.update(f"{name}={meaning(value, (*seen, source))}\n".encode())
+class Reached(dict[FunctionSource, list[tuple[str, Any]]]):
+    """A kernel and the device functions that it calls, directly or through others, each with the (name, value) of all
+    that it reads from outside.
+
+    files: the files in which they are written. The generated source has FILES[number] for them, and is given their
+        names when it is loaded: a copy of a kernel in another folder has the same source, and names its own file.
+    """
+
+    def __init__(self, source: FunctionSource) -> None:
+        todo = [source]
+        for function in todo:
+            self[function] = list(outer_values(function))
+            for _, value in self[function]:
+                called = [item.source for item in items_of(value) if isinstance(item, DeviceFunction)]
+                todo += [each for each in dict.fromkeys(called) if each not in todo]
+        self.files = list(dict.fromkeys(function.filename for function in todo))
+
+    def fingerprint(self) -> str:
+        """A hash of the functions' texts, of the values of their names, and of their places but for the folders."""
+        digest = hashlib.sha256()
+        functions = list(self)
+        for function, values in self.items():
+            file = f"{self.files.index(function.filename)} {Path(function.filename).name}"
+            digest.update(f"{file}:{function.first_line}\n{function.text}".encode())
+            for name, value in values:
+                digest.update(f"{name}={meaning(value, functions)}\n".encode())
+        return digest.hexdigest()
+
+    def global_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The global arrays that the functions read, by their names in generated source."""
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for values in self.values():
+            for name, value in values:
+                for item in items_of(value):  # a tuple is unrolled
+                    captured = names.captured_array(item)
+                    if captured is not None:
+                        found[names.array_name(name, captured)] = captured
+        return found
+
+
+def outer_values(source: FunctionSource) -> Iterator[tuple[str, Any]]:
+    """(name, value) of a function's default arguments and of the global names that it reads."""
+    yield from source.defaults.items()
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             value = names.look_up(source, node)
             if value is not names.UNKNOWN:
-                digest.update(f"{ast.unparse(node)}={meaning(value, (*seen, source))}\n".encode())
-    return digest.hexdigest()
+                yield ast.unparse(node), value
 
 
-def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
-    """A text for the value of a global, equal in every process for equal values."""
+def items_of(value: Any) -> Iterator[Any]:
+    """The value itself; of a tuple its items, and those of tuples in it."""
+    for item in value if isinstance(value, tuple) else ():
+        yield from items_of(item)
+    if not isinstance(value, tuple):
+        yield value
+
+
+def meaning(value: Any, functions: Sequence[FunctionSource]) -> str:
+    """A text for the value of a global, equal in every process for equal values. functions: what may be called."""
     if isinstance(value, Intrinsic):
         return value.path
     if isinstance(value, DeviceFunction):
-        return "itself" if value.source in seen else fingerprint(value.source, seen)
+        return f"function {functions.index(value.source)}"
     if not isinstance(value, np.ndarray) and (device := names.captured_array(value)) is not None:
         return f"device {numba.typeof(device)}{device.shape}"
     if isinstance(value, np.ndarray):
@@ -79,26 +132,11 @@ def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
     if isinstance(value, np.dtype):
         return f"dtype {value.descr} {value.itemsize} {value.isalignedstruct}"
     if isinstance(value, tuple):
-        items = ", ".join(meaning(item, seen) for item in value)
+        items = ", ".join(meaning(item, functions) for item in value)
         return f"{type(value).__name__} {getattr(value, '_fields', '')} ({items})"
     if isinstance(value, bool | int | float | complex | str | np.generic | types.Type) or value is None:
         return f"{type(value).__name__} {value!r}"
     return f"{type(value).__name__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
-
-
-def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> dict[str, np.ndarray[Any, Any]]:
-    """The global arrays that a function reads, itself or in device functions, by their names in generated source."""
-    found: dict[str, np.ndarray[Any, Any]] = {}
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            value = names.look_up(source, node)
-            for item in value if isinstance(value, tuple) else (value,):  # a tuple is unrolled
-                captured = names.captured_array(item)
-                if captured is not None:
-                    found[names.array_name(ast.unparse(node), captured)] = captured
-            if isinstance(value, DeviceFunction) and value.source not in (*seen, source):
-                found.update(global_arrays(value.source, (*seen, source)))
-    return found
 
 
 @lru_cache(maxsize=1)
@@ -112,20 +150,20 @@ def emulator_version() -> str:
     return digest.hexdigest()
 
 
-def path_of(source: FunctionSource, dependencies: tuple[Any, ...]) -> Path | None:
+def path_of(reached: Reached, dependencies: tuple[Any, ...]) -> Path | None:
     """The path of a kernel's generated source, which need not exist yet. None if the cache folder cannot be written, or
     others can write to it.
 
-    dependencies: everything besides the function's source that the result depends on
+    dependencies: everything besides the functions' sources that the result depends on
     """
-    digest = hashlib.sha256(f"{fingerprint(source)} {dependencies!r} {emulator_version()}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{reached.fingerprint()} {dependencies!r} {emulator_version()}".encode()).hexdigest()
     folder = cache_folder()
     try:
         private_folder.make(folder)
     except OSError:
         return None
     usable = os.access(folder, os.W_OK) and private_folder.is_private(folder)
-    return folder / f"{source.name}_{digest[:24]}.py" if usable else None
+    return folder / f"{next(iter(reached)).name}_{digest[:24]}.py" if usable else None
 
 
 MAGIC = b"# Generated by cuda_emulator. The rest has this hash: "
@@ -133,7 +171,8 @@ MAGIC = b"# Generated by cuda_emulator. The rest has this hash: "
 
 def write(path: Path, text: str) -> None:
     """Write a generated source in one step."""
-    prune(path.parent)
+    if next(_written) % BETWEEN_PRUNES == 0:
+        prune(path.parent)
     machine_code.write(path, MAGIC, b"\n" + text.encode())
 
 

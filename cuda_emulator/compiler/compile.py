@@ -124,13 +124,14 @@ def compile_kernel(
     Raises KernelError, with file and line, for what a device or the emulator does not support.
     """
     variant = variant or Variant()
-    path = cache.path_of(source, (tuple(str(kind) for kind in argument_types), variant))
+    reached = cache.Reached(source)
+    path = cache.path_of(reached, (tuple(str(kind) for kind in argument_types), variant))
     kept = None if path is None else cache.read(path)
     if "float16" in f"{argument_types} {kept}":
         learn_float16()
     if path is not None and kept is not None:
-        module = execute(str(path), kept, path)
-        arrays = cache.global_arrays(source) if module["CONSTANTS"] else {}
+        module = execute(str(path), kept, path, reached.files)
+        arrays = reached.global_arrays() if module["CONSTANTS"] else {}
         constants = tuple(arrays[name] for name in module["CONSTANTS"])
         warn(source, module["WARNINGS"])
     else:
@@ -138,7 +139,8 @@ def compile_kernel(
         text, unit, functions = generate(source, argument_types, variant)
         if path is not None:
             cache.write(path, text)
-        module = execute(f"<generated for {source.name}>" if path is None else str(path), text, path)
+        name = f"<generated for {source.name}>" if path is None else str(path)
+        module = execute(name, text, path, reached.files)
         module.update(functions)
         constants = tuple(unit.constants.values())
         warn(source, unit.warnings)
@@ -216,7 +218,7 @@ def generate(
     if variant.check:
         warn_of_overlap(unit)
     split_webs(unit)
-    sites = Sites(source.filename)
+    sites = Sites(cache.Reached(source).files)
     devices = DeviceFunctions(variant, sites)
     devices.add(unit)
     records = sorted({array.dtype for array in unit.arrays.values() if array.dtype.kind == "V"}, key=str)
@@ -319,7 +321,7 @@ class DeviceFunctions:
 
     def for_inference(self) -> dict[str, Any]:
         """{name: value} of the generated functions and helpers, for type inference."""
-        return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), None)
+        return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), None, [])
 
     def refuse_returned_arrays(self, functions: dict[str, Any]) -> None:
         """Refuse a device function that returns an array and has local arrays, since these end with the call.
@@ -339,9 +341,9 @@ class DeviceFunctions:
 PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np"
 
 
-def execute(filename: str, text: str, kept: Path | None) -> dict[str, Any]:
+def execute(filename: str, text: str, kept: Path | None, files: list[str]) -> dict[str, Any]:
     """Run generated source and return its namespace. kept: where the source lies in the cache, if it does; the machine
-    code of its `run` is then stored beside it.
+    code of its `run` is then stored beside it. files: the names that its tables write as FILES[number].
 
     The module's __name__ contains a hash of the text. Numba distinguishes functions by module, name, types and a number
     that it counts up in each process, also in machine code on disk. If all kernels had one module name, the functions
@@ -350,7 +352,7 @@ def execute(filename: str, text: str, kept: Path | None) -> dict[str, Any]:
     scope: dict[str, Any] = {f"_{name}": getattr(helpers, name) for name in helpers.__all__}
     module = f"{helpers.__name__}.{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     sys.modules[module] = helpers  # machine code from the disk imports its function's module
-    scope.update(__name__=module, SOURCE=text)
+    scope.update(__name__=module, SOURCE=text, FILES=files)
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), scope)
     if kept is not None:

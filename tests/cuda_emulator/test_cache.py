@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import runpy
 import stat
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from cuda_emulator import cuda
 from cuda_emulator.compiler import cache, machine_code, private_folder
 from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.compiler.writing.thread_code import Variant
+from cuda_emulator.errors import KernelError
+from cuda_emulator.runtime.tracing import trace_launch
 from tests.cuda_emulator.emulator_steps import device, function
 from tests.wide import wide
 
@@ -74,7 +77,7 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen:
 
 
 def ended_well(process: subprocess.Popen) -> None:
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=1200)
     assert (process.returncode, out) == (0, "right\n"), errors
 
 
@@ -111,10 +114,14 @@ def path_with(body: str, what: tuple[Any, ...] = WHAT, **names: Any) -> Path | N
     if body not in _codes:
         _codes[body] = function(body, **names)
     first = _codes[body]
-    return cache.path_of(FunctionSource(FunctionType(first.__code__, {**first.__globals__, **names})), what)
+    return path_of(FunctionType(first.__code__, {**first.__globals__, **names}), what)
 
 
 _codes: dict[str, Any] = {}
+
+
+def path_of(kernel: Any, what: tuple[Any, ...] = WHAT) -> Path | None:
+    return cache.path_of(cache.Reached(FunctionSource(kernel)), what)
 
 
 def test_the_same_kernel_has_the_same_file(folder: Path) -> None:
@@ -170,7 +177,7 @@ def test_other_arguments_and_other_ways_of_compiling_make_another_file(folder: P
 
 
 def test_another_text_or_another_place_makes_another_file(folder: Path) -> None:
-    paths = {cache.path_of(FunctionSource(function(body)), WHAT) for body in ("out[0] = 1", "out[0] = 2", "out[0] = 1")}
+    paths = {path_of(function(body)) for body in ("out[0] = 1", "out[0] = 2", "out[0] = 1")}
     assert len(paths) == 3
 
 
@@ -182,6 +189,50 @@ def test_a_changed_emulator_makes_every_kernel_anew(folder: Path, monkeypatch: p
     before = path_with("out[0] = 1")
     monkeypatch.setattr(cache, "emulator_version", lambda: "another")
     assert path_with("out[0] = 1") != before
+
+
+HELPERS = """
+@cuda.jit(device=True)
+def element(values, i):
+    return 2 * values[i]
+
+@cuda.jit(device=True)
+def exchanged(tile, i):
+    cuda.syncthreads()
+    return tile[i]
+"""
+KERNELS = """
+@cuda.jit
+def kernel(values, out, i, j, k):
+    tile = cuda.shared.array(4, np.float32)
+    tile[cuda.threadIdx.x] = element(values, i)
+    out[j] = exchanged(tile, k) + tile[0]
+"""
+
+
+def test_a_kernel_of_another_folder_is_found_again_and_names_its_own_files(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, clone in enumerate((tmp_path / "first", tmp_path / "second clone")):
+        clone.mkdir()
+        helpers, kernels = clone / "helpers.py", clone / "kernels.py"
+        helpers.write_text(HELPERS)
+        kernels.write_text(KERNELS)
+        functions = runpy.run_path(str(helpers), {"cuda": cuda})
+        kernel = runpy.run_path(str(kernels), {**functions, "np": np})["kernel"]
+        values, out = np.ones(4, np.float32), np.zeros(4, np.float32)
+        for wrong, place in enumerate([(helpers, 4), (kernels, 6), (helpers, 9)]):
+            with pytest.raises(KernelError) as raised:
+                kernel[1, 1](values, out, *(9 if place == wrong else 0 for place in range(3)))
+            assert (raised.value.filename, raised.value.line) == (str(place[0]), place[1])
+        trace = trace_launch(kernel, 1, 1, (values, out, 0, 0, 0))
+        sites = {(Path(site.file), site.line) for site in trace.sites if site.kind == "load"}
+        assert sites == {(helpers, 4), (helpers, 9), (kernels, 6)}
+        assert {Path(counted.file) for counted in trace.operations} == {helpers, kernels}
+        if number == 0:
+            made = {path.name for path in folder.iterdir()}
+            monkeypatch.setattr("cuda_emulator.compiler.compile.generate", None)
+    assert {path.name for path in folder.iterdir()} == made
 
 
 # ---- Where it is, and where it cannot be.
@@ -395,7 +446,6 @@ import sys
 import numpy as np
 from numba import float32
 from cuda_emulator import cuda
-from tests.wide import wide
 
 def cutting(change):
     @cuda.jit(device=True)

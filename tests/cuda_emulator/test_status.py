@@ -83,6 +83,6 @@ def test_a_loop_that_changes_nothing_is_stopped_from_outside():
         time.sleep(0.001)  # until it is compiled and turning
     assert worker.is_alive()
     status[codes.STOP] = 1
-    worker.join(timeout=30)
+    worker.join(timeout=300)
     assert not worker.is_alive()
     assert len(seen) == 1

@@ -90,7 +90,7 @@ def normal_form(kernel: Any, webs: bool = False) -> Unit:
 def analysed(kernel: Any, arguments: Any) -> tuple[Unit, Uniformity, dict[str, Any], Regions]:
     """What steps 2 to 6 find."""
     unit = normal_form(kernel, webs=True)
-    devices = DeviceFunctions(Variant(), Sites(kernel.source.filename))
+    devices = DeviceFunctions(Variant(), Sites([kernel.source.filename]))
     devices.add(unit)
     uniformity = Uniformity(unit)
     found = variable_types(unit, arguments, devices.for_inference(), devices.contexts)

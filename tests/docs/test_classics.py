@@ -46,7 +46,7 @@ def test_all_stages_end_at_the_same_numbers(stage: contract.Stage, classics: dic
 def run_script(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(SCRIPT), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
 
 
 def test_script_prints_a_line_for_each_classic(stage: contract.Stage) -> None:

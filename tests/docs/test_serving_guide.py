@@ -49,7 +49,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     found = next(line for line in process.stdout if line.startswith("http"))
     yield folder, found.split("/")[2]
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -102,7 +102,7 @@ def test_ctrl_c_while_the_program_is_loaded_is_quiet(tenth, tmp_path):
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.1 * tenth)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     assert "Traceback" not in err
     assert (process.returncode, err) in [(2, "error: interrupted\n"), (0, ""), (1, "")]
 
@@ -130,7 +130,7 @@ cli.program = program
 entry.main([])
 """
     done = subprocess.run(
-        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, timeout=60, preexec_fn=prepared
+        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, timeout=600, preexec_fn=prepared
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -227,7 +227,7 @@ def test_ctrl_c_in_a_live_view_saves_the_run_and_says_how_to_resume(tmp_path: Pa
     assert (tmp_path / "here" / "last.safetensors").is_file()
 
 
-def read_until(terminal: int, wanted: bytes, seconds: float = 60.0) -> str:
+def read_until(terminal: int, wanted: bytes, seconds: float = 600.0) -> str:
     """What the program writes, until it has written `wanted`, has ended, or takes too long."""
     shown, end = b"", time.monotonic() + seconds
     while wanted not in shown and time.monotonic() < end:

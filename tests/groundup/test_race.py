@@ -84,15 +84,15 @@ def test_what_a_stage_does_once_is_in_no_epoch(monkeypatch: pytest.MonkeyPatch) 
 
     def first_is_slow(self: Any, x: Any, *rest: Any, **more: Any) -> Any:
         if len(x) not in batches:
-            time.sleep(0.2)  # as if it were compiled for this batch size
+            time.sleep(0.5)  # as if it were compiled for this batch size
         batches.append(len(x))
         return real(self, x, *rest, **more)
 
     monkeypatch.setattr(stage.network.Network, "train_step", first_is_slow)
     lap = race.run_lap(stage, small_data(), SETTINGS)
     assert set(batches) == {7, 60 % 7}
-    assert lap.warm_up > 0.4
-    assert max(record.seconds for record in lap.epochs) < 0.2
+    assert lap.warm_up > 1
+    assert max(record.seconds for record in lap.epochs) < 0.5
 
 
 def test_float32_agrees_within_its_own_tolerance() -> None:

@@ -93,7 +93,7 @@ def parent_of(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-def until(true: object, seconds: float = 60.0) -> None:
+def until(true: object, seconds: float = 600.0) -> None:
     last = time.monotonic() + seconds
     while not true():  # type: ignore[operator]
         assert time.monotonic() < last, "it did not happen"
@@ -130,8 +130,8 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on(own_set: Path, tmp_path: Pat
             proxy = parent_of(children[1])
             found = {"the command": child.pid, "mpiexec": parent_of(proxy), "its proxy": proxy}
             os.kill(found[killed] if isinstance(killed, str) else children[killed], signal.SIGKILL)
-        out, err = child.communicate(timeout=30)
-        until(lambda: not ranks_of(run), 10)
+        out, err = child.communicate(timeout=300)
+        until(lambda: not ranks_of(run))
     finally:
         child.kill()
     assert out.startswith("stage 2: NumPy")
@@ -274,8 +274,8 @@ def test_an_output_that_cannot_be_written_ends_the_ranks(monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "stdout", Full())
     began = time.monotonic()
     with pytest.raises(OSError, match="No space left on device"):
-        launched(monkeypatch, tmp_path, "echo one; exec sleep 60")
-    assert time.monotonic() - began < 30
+        launched(monkeypatch, tmp_path, "echo one; exec sleep 600")
+    assert time.monotonic() - began < 300
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it where it was closed
     assert launched(monkeypatch, tmp_path, "echo one") == 0
 

@@ -29,7 +29,7 @@ def run_apart(*arguments: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own: what trains with the learner's functions puts them in place of ours."""
     code = "from groundup.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=1200, check=False
     )
 
 

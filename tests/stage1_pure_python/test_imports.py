@@ -50,7 +50,7 @@ def test_stage_1_trains_with_everything_outside_the_standard_library_blocked() -
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -31,12 +31,12 @@ def together(work: Callable[[int], None]) -> None:
     start = threading.Barrier(THREADS)
 
     def begin(number: int) -> None:
-        start.wait(timeout=60)
+        start.wait(timeout=600)
         work(number)
 
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(begin, number) for number in range(THREADS)]:
-            done.result(timeout=60)
+            done.result(timeout=600)
 
 
 def factors(m: int, k: int, n: int, dtype: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,7 +108,7 @@ print(library.plain_function("pool_threads")(library.pool()), digest.hexdigest()
 def run(code: str, threads: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "GROUNDUP_THREADS": threads, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=1000, check=False
     )
 
 
@@ -157,7 +157,7 @@ def test_a_forked_child_makes_a_pool_of_its_own(busy: bool) -> None:
             there.close()
             assert here.poll(60), "the child hangs"
             assert here.recv() == (None, expected, True)
-            child.join(60)
+            child.join(600)
             assert child.exitcode == 0
     finally:
         stop.set()

@@ -78,7 +78,7 @@ TOGETHER = f"""
                     os._exit(0)
                 finally:
                     os._exit(1)
-            until = time.monotonic() + 20
+            until = time.monotonic() + 200
             while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
                 if time.monotonic() > until:
                     failed.append("a child hangs")

@@ -37,7 +37,7 @@ COMMANDS = {
 }
 EARLY, LATE = 20, 20
 MOMENTS = [0.5 * i / EARLY for i in range(EARLY)] + [0.5 + 2.5 * i / LATE for i in range(LATE)]
-PATIENCE = 60.0
+PATIENCE = 600.0
 GOES = 15.0
 """Seconds in which what a process has started has to be gone after it."""
 

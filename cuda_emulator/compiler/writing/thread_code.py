@@ -70,17 +70,35 @@ class Variant:
         return self.check or self.trace
 
 
+class FileName(str):
+    """The name of a file, written as FILES[number] in the tables of a generated source (compiler/cache.py)."""
+
+    number: int
+
+    def __repr__(self) -> str:
+        return f"FILES[{self.number}]"
+
+
 @dataclass
 class Sites:
-    """A table of source places, (file, line, text): the running code reports a place by its number."""
+    """A table of source places, (file, line, text): the running code reports a place by its number.
 
-    filename: str
+    files: the files in which the kernel and the functions that it calls are written
+    """
+
+    files: list[str]
     places: list[tuple[str, int, str]] = field(default_factory=list)
     tables: TraceTables = field(default_factory=TraceTables)
 
+    def place(self, node: ast.AST, filename: str) -> tuple[str, int]:
+        """(file, line) of a node. filename: the file of the function that it is in, unless the node was inlined."""
+        file = FileName(getattr(node, "filename", filename))
+        file.number = self.files.index(file)
+        return file, getattr(node, "lineno", 0)
+
     def number(self, node: ast.AST, subject: str, filename: str | None = None) -> int:
         """The number of a place. filename: the file of its function; None for the kernel's own file."""
-        place = (getattr(node, "filename", filename or self.filename), getattr(node, "lineno", 0), subject)
+        place = (*self.place(node, filename or self.files[0]), subject)
         if place not in self.places:
             self.places.append(place)
         return self.places.index(place)

@@ -68,7 +68,7 @@ class TracedCode(ThreadCode):
 
     def place(self, node: ast.AST) -> tuple[str, int]:
         """(file, line) of a node."""
-        return getattr(node, "filename", self.unit.source.filename), getattr(node, "lineno", 0)
+        return self.sites.place(node, self.unit.source.filename)
 
     def said(self, node: ast.AST) -> str:
         """The learner's text of the expression; if it is not in the source as a whole, its normal form."""

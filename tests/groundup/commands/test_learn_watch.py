@@ -26,7 +26,7 @@ from tests.wide import wide
 
 FIRST = course().task("1.1")
 CLEAR = "\x1b[2J"
-PATIENCE = 60
+PATIENCE = 600
 """Seconds: two cores may be busy with other tests."""
 
 

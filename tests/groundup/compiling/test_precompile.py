@@ -140,7 +140,7 @@ class Asked:
         with self.lock:
             self.kernels.append(question["kernel"])
         if question["kernel"] == self.endless:
-            assert self.killed.wait(60)
+            assert self.killed.wait(600)
             return {"error": "the compiler's process ended with exit code -9"}
         if question["kernel"] == self.too_new:
             return {"too new": True}
@@ -194,7 +194,7 @@ def test_kernels_for_which_there_is_no_time_are_left_to_their_launch() -> None:
     crew = Asked(endless="kernel_2")
     done = prepare(some(6), crew, processes=1, seconds=0.5)
     assert (done.compiled, done.failed, done.left) == (2, (), 4)
-    assert done.seconds < 30
+    assert done.seconds < 300
     assert (crew.made, crew.closed) == (1, 1)
     said = "2 kernels compiled or found on disk beforehand, in "
     assert done.line().startswith(said)

@@ -168,7 +168,7 @@ def test_a_full_queue_is_503_and_a_long_request_too(
 
     def stuck(pixels: np.ndarray) -> np.ndarray:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(200)
         return np.zeros((len(pixels), 10), np.float32)
 
     client.service.batches["dense"].compute = stuck
@@ -180,7 +180,7 @@ def test_a_full_queue_is_503_and_a_long_request_too(
 
     first = threading.Thread(target=ask)
     first.start()
-    assert begun.wait(10)
+    assert begun.wait(100)
     ask()
     first.join()
     go_on.set()

@@ -44,9 +44,9 @@ def test_a_full_batch_waits_for_nobody_and_no_batch_is_larger() -> None:
         await asyncio.gather(*(batches.logits(rows(n, 3)) for n in range(5)))
         return time.monotonic() - began
 
-    seconds, sizes = computing(scenario, most=3, budget=60.0)
+    seconds, sizes = computing(scenario, most=3, budget=600.0)
     assert sizes == [3] * 5
-    assert seconds < 30
+    assert seconds < 300
 
 
 def test_who_comes_while_a_batch_is_computed_is_in_the_next_one_and_the_loop_goes_on() -> None:
@@ -55,12 +55,12 @@ def test_who_comes_while_a_batch_is_computed_is_in_the_next_one_and_the_loop_goe
     def slow(pixels: np.ndarray) -> np.ndarray:
         threads.add(threading.current_thread())
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(100)
         return pixels
 
     async def scenario(batches: Batches) -> None:
         first = asyncio.create_task(batches.logits(rows(0)))
-        assert await asyncio.to_thread(begun.wait, 10)
+        assert await asyncio.to_thread(begun.wait, 100)
         others = [asyncio.create_task(batches.logits(rows(n))) for n in range(3)]
         await asyncio.sleep(0.01)  # the loop is free: the batch is computed elsewhere
         assert not first.done()

@@ -176,6 +176,6 @@ def test_a_mistake_is_a_sentence(capsys, tmp_path, monkeypatch, arguments, sente
 def test_the_export_needs_nothing_of_the_extra_web(tmp_path):
     blocked = "import sys\nfor name in ('starlette', 'uvicorn', 'plotly'): sys.modules[name] = None\n"
     script = f"{blocked}from groundup.cli import main\nmain(['studio', 'digits', '--export', 'digits.html'])"
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "digits.html").is_file()

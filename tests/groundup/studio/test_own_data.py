@@ -124,7 +124,7 @@ def test_the_page_turns_ink_over_where_the_set_has_white_paper(tmp_path: Path) -
 def test_the_page_runs_shows_what_its_images_are_taken_for(name: str, runs: Path, studio_server: RunningStudio) -> None:
     (shown,) = [each for each in studio_server.get("/api/runs/list")["runs"] if each["name"] == name]
     assert shown["dataset"] == ("shapes" if name == "shapes" else "flags.npz")
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while (answer := studio_server.get(f"/api/runs/mistakes?run={shown['code']}"))["state"] == "asking":
         assert time.monotonic() < until
         time.sleep(0.1)

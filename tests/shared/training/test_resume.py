@@ -55,7 +55,7 @@ def start(stage: str, *arguments: str) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     try:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
     finally:
         process.kill()
     return process.returncode, out, err
@@ -63,7 +63,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 def wait_for_a_newer_file(path: Path, older: int | None, process: subprocess.Popen[str]) -> bool:
     """Until path is replaced (True), or the process ends by itself (False)."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         if path.exists() and path.stat().st_mtime_ns != older:
             return True

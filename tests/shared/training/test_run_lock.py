@@ -102,7 +102,7 @@ import os, sys, time
 from pathlib import Path
 from shared.training.run_lock import RunInUse, RunLock
 folder, got = Path(sys.argv[1]), 0
-last = time.monotonic() + 20
+last = time.monotonic() + 200
 while got < 100 and time.monotonic() < last:
     try:
         with RunLock(folder):

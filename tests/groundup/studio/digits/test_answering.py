@@ -18,7 +18,7 @@ from tests.wide import wide, widened
 
 def ready(answers, name):
     """The stages, when none is being prepared any more."""
-    for _ in range(600):
+    for _ in range(6000):
         floors = answers.floors(name)
         if all(each["state"] != "warming" for each in floors):
             return floors

@@ -18,7 +18,7 @@ FEW = [("activations", "softmax"), ("losses", "hinge_backward"), ("matmul", "mat
 
 def ran(runs: Runs, room: str, name: str, seed: int = 1, rungs: tuple[str, ...] = ()) -> dict[str, Any]:
     """The answer when all stages are prepared."""
-    for _ in range(1200):
+    for _ in range(12_000):
         found = runs.run(room, name, rungs, seed)
         if all(each["state"] != "warming" for each in found["stages"]):
             return found

@@ -29,7 +29,7 @@ class Pictures(list[dict[str, Any]]):
 
     def wait(self, count: int) -> None:
         with self.came:
-            assert self.came.wait_for(lambda: len(self) >= count, timeout=20), f"{len(self)} pictures came"
+            assert self.came.wait_for(lambda: len(self) >= count, timeout=200), f"{len(self)} pictures came"
 
 
 @pytest.fixture

@@ -49,11 +49,11 @@ def race(data: Dataset, states: list[dict[str, Any]]) -> Iterator[Race]:
 
 
 def until(true: Any) -> None:
-    for _ in range(3000):
+    for _ in range(30_000):
         if true():
             return
         time.sleep(0.02)
-    raise AssertionError("not true after a minute")
+    raise AssertionError("not true after ten minutes")
 
 
 @pytest.mark.parametrize("name", widely(["stage2_numpy", "stage3_c", "stage1_pure_python", "stage4_numba_cuda"], 2))

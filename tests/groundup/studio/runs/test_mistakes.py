@@ -25,7 +25,7 @@ from shared.training.metrics import evaluate
 def answers_of(folder: Path) -> Answers:
     mistakes = Mistakes([folder])
     [run] = Folders(folder, []).all()
-    assert mistakes.ask(run).finished.wait(120)
+    assert mistakes.ask(run).finished.wait(1200)
     return mistakes.ready(run)
 
 
@@ -90,7 +90,7 @@ def test_the_page_is_told_how_far_it_is(small: Path, tmp_path: Path) -> None:
         with pytest.raises(Refused, match="still being asked"):
             mistakes.ready(run)
         assert mistakes.ask(run) is asking
-    assert asking.finished.wait(120)
+    assert asking.finished.wait(1200)
     assert document(asking)["state"] == "ready"
     assert asking.done == asking.of == 1000
 
@@ -100,7 +100,7 @@ def asked_and_then_trained_on(small: Path, folder: Path) -> tuple[Mistakes, RunF
     mistakes = Mistakes([folder])
     [run] = Folders(folder, []).all()
     first = mistakes.ask(run)
-    assert first.finished.wait(120)
+    assert first.finished.wait(1200)
     later = time.time() + 10
     os.utime(small / "best.safetensors", (later, later))
     return mistakes, run, first
@@ -122,7 +122,7 @@ def refusal(folder: Path) -> str:
     mistakes = Mistakes([folder])
     [run] = Folders(folder, []).all()
     asking = mistakes.ask(run)
-    assert asking.finished.wait(120)
+    assert asking.finished.wait(1200)
     assert document(asking)["state"] == "refused"
     return asking.refusal
 

@@ -155,10 +155,10 @@ def test_a_run_is_listed_while_its_folder_goes_away(small: Path, tmp_path: Path)
 def test_a_header_that_claims_to_be_huge_is_not_read(small: Path, tmp_path: Path) -> None:
     (small / "best.safetensors").unlink()
     (small / "last.safetensors").write_bytes((2**62).to_bytes(8, "little") + b"{}" * 100)
-    begin = time.perf_counter()
+    begin = time.process_time()
     (trouble,) = told(tmp_path)["trouble"]
     assert trouble.startswith("last.safetensors cannot be read: it is no checkpoint, or its header is damaged")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_files_that_may_not_be_read_are_sentences(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

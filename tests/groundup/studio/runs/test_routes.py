@@ -32,7 +32,7 @@ def test_a_run_is_listed_with_its_columns_and_its_mistakes(small: Path, studio_s
     assert columns["trouble"] == []
     assert columns["steps"]["step"][-1] == 170
     assert columns["epochs"]["step"] == [85, 170]
-    for _ in range(200):
+    for _ in range(6000):
         matrix = studio_server.get(f"/api/runs/mistakes?run={run}")
         if matrix["state"] == "ready":
             break
@@ -128,7 +128,7 @@ def test_wrong_questions_are_refused_with_a_sentence(
     small: Path, studio_server: RunningStudio, path: str, sentence: str
 ) -> None:
     run = code(studio_server)
-    for _ in range(200):
+    for _ in range(6000):
         if "cell" not in path or studio_server.get(f"/api/runs/mistakes?run={run}")["state"] == "ready":
             break
         time.sleep(0.05)
