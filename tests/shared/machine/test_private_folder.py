@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -50,9 +52,9 @@ def test_a_folder_that_others_may_write_to_is_replaced_by_an_empty_one_of_this_p
     folder.mkdir()
     (folder / "planted.so").touch()
     folder.chmod(mode)
+    name, quoted = re.escape(str(folder)), re.escape(shlex.quote(str(folder)))
     with pytest.warns(
-        UserWarning,
-        match=rf"the cache folder {folder} is not used: .* To mend it: rm -r {folder}; what lies there may be theirs",
+        UserWarning, match=f"the cache folder {name} is not used: .* To mend it: rm -r {quoted}; what lies there may be"
     ):
         found = caches.private(folder)
     assert found != folder
@@ -88,6 +90,16 @@ def test_a_folder_of_another_user_is_ignored(tmp_path):
     os.chown(folder, 12345, -1)
     with pytest.warns(UserWarning, match=rf"{folder} belongs to another user. To mend it: sudo rm -r"):
         assert caches.private(folder) != folder
+
+
+@pytest.mark.skipif(os.name == "posix" and os.getuid() != 0, reason="only the administrator can give a link away")
+def test_a_link_of_another_user_to_a_folder_of_this_one_is_ignored(tmp_path):
+    (tmp_path / "own").mkdir(mode=0o700)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "own")
+    os.lchown(link, 12345, -1)
+    with pytest.warns(UserWarning, match=f"{re.escape(str(link))} belongs to another user"):
+        assert not private_folder.is_private(link)
 
 
 def test_a_file_can_be_written_for_this_user_alone(tmp_path):
