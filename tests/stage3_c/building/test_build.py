@@ -350,8 +350,11 @@ def test_a_cache_that_cannot_be_made_is_named_with_the_variable_that_moves_it(cs
     assert f"stage 3 cannot be built in the cache folder {said}" in str(error.value)
 
 
-def test_without_groundup_cache_the_library_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_groundup_cache_the_library_lies_in_the_users_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("GROUNDUP_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert build.cache_folder() == caches.user_cache() / "stage3"
 
 
