@@ -14,6 +14,8 @@ def why_not(name: str) -> str | None:
         contract.load_stage(name)
     except contract.StageUnavailable as reason:
         return str(reason)
+    except OSError as error:  # a GROUNDUP_CACHE that cannot be written, say: every test of the stage would fail
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     except Exception:  # a broken stage: the tests that load it fail with the error, each by itself
         return None
     return None

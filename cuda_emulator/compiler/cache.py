@@ -47,7 +47,8 @@ ABANDONED = 3600.0
 
 
 def cache_folder() -> Path:
-    """The folder of the generated sources: in GROUNDUP_CACHE if it is set, else in the user's cache folder."""
+    """The folder of the generated sources: in GROUNDUP_CACHE if it is set, else in the user's cache folder, or in a
+    temporary one if that cannot be written."""
     given = os.environ.get("GROUNDUP_CACHE")
     if given:
         return Path(given) / "emulator"
@@ -58,7 +59,7 @@ def cache_folder() -> Path:
         root = home / "Library" / "Caches"
     else:
         root = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return root / "groundup" / "emulator"
+    return private_folder.or_temporary(root / "groundup") / "emulator"
 
 
 class Reached(dict[FunctionSource, list[tuple[str, Any]]]):

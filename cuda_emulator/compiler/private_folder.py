@@ -14,6 +14,7 @@ import os
 import secrets
 import shlex
 import stat
+import tempfile
 import warnings
 from functools import cache
 from pathlib import Path
@@ -22,9 +23,17 @@ ASIDE = "building-"
 """The name of what was put aside begins so: stage 3 removes such folders before it builds."""
 
 
+def or_temporary(folder: Path) -> Path:
+    """The folder, which need not exist; if it cannot be written, one for this user among the temporary files."""
+    nearest = next((each for each in (folder, *folder.parents) if os.path.exists(each)), folder)
+    if os.name != "posix" or (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        return folder
+    return Path(tempfile.gettempdir(), f"groundup-{os.getuid()}")
+
+
 def make(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for this user alone, whatever the umask. Raises OSError."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    missing = [each for each in (folder, *folder.parents) if not os.path.exists(each)]
     for each in reversed(missing):
         try:
             each.mkdir(mode=0o700)  # a umask can only take permissions away
@@ -46,7 +55,7 @@ def is_private(folder: Path) -> bool:
 def _is_private(folder: Path) -> bool:
     for each in (folder, *folder.parents):
         about = each.stat()
-        if about.st_uid not in (os.getuid(), 0):
+        if not {about.st_uid, each.lstat().st_uid} <= {os.getuid(), 0}:  # a link may lead elsewhere a moment later
             _warn(folder, each, f"{each} belongs to another user", "sudo rm -r")
             return False
         writable = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH if each == folder else stat.S_IWOTH)

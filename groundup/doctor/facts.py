@@ -133,6 +133,8 @@ class Facts:
     emulator: Trial = Trial(True, "")
     cache: str = "/home/ada/.cache/groundup"
     cache_writable: bool = True
+    cache_refused: str = ""
+    """The user's cache folder, if it cannot be written and `cache` is a temporary one."""
     cache_free: int | None = 10**11
     """Bytes."""
     data: tuple[DataFound, ...] = ()

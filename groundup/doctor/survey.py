@@ -45,7 +45,7 @@ def gather() -> Facts:
     installed = software.installed_versions((*DEPENDENCIES, *CUDA_WHEELS))
     driver = gpu.nvidia_smi()
     libcuda = gpu.libcuda_places(os.environ)
-    cache = caches.compiled()
+    cache, usual, chosen = caches.compiled(), caches.user_cache(), os.environ.get(caches.CACHE_VARIABLE)
     data, place = _data()
     return replace(
         facts,
@@ -55,6 +55,7 @@ def gather() -> Facts:
         emulator=trial("emulator"),
         cache=str(cache),
         cache_writable=caches.may_be_written(cache),
+        cache_refused="" if chosen or cache == usual else str(usual),
         cache_free=caches.free_bytes(cache),
         data=data,
         data_place=place,

@@ -207,6 +207,8 @@ def _mend(facts: Facts, stage: StageFound) -> str | None:
         return remedies.pip(facts, f"numpy<{match[1]}.{int(match[2]) + 1}")
     if re.search(r"llvmlite", stage.said):
         return remedies.pip(facts, "numba", "llvmlite", options="--upgrade --force-reinstall")
+    if "in the cache folder" in stage.said:
+        return _other_cache(facts)
     return remedies.restore(facts, stage.name) if stage.restorable else stage.fix
 
 
@@ -244,7 +246,7 @@ def emulator(facts: Facts) -> Finding:
         return Finding("emulator", "problem", f"needs {module[1]}: mend its line above first")
     text = f"does not run a small kernel ({versions}): {facts.emulator.said}"
     if re.search(r"No space left|Permission denied|Read-only", facts.emulator.said):
-        return Finding("emulator", "problem", text, remedies.assign(facts, "GROUNDUP_CACHE", _other_cache(facts)))
+        return Finding("emulator", "problem", text, _other_cache(facts))
     if facts.variables.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return Finding("emulator", "problem", text, remedies.unset(facts, "NUMBA_DISABLE_JIT"))
     fix = remedies.pip(facts, remedies.requirement(facts, "numba"), "llvmlite", options="--upgrade --force-reinstall")
@@ -255,7 +257,10 @@ def cache(facts: Facts) -> Finding:
     """Is there room for what groundup compiles and fetches, and may it be written?"""
     if not facts.cache_writable:
         text = f"{facts.cache} cannot be written: stage 3 and every kernel would be compiled anew, or not at all"
-        return Finding("cache", "note", text, remedies.assign(facts, "GROUNDUP_CACHE", _other_cache(facts)))
+        return Finding("cache", "note", text, _other_cache(facts))
+    if facts.cache_refused:
+        text = f"{facts.cache_refused} cannot be written; what is compiled is kept in {facts.cache}, which the system"
+        return Finding("cache", "note", f"{text} may empty: GROUNDUP_CACHE names another folder")
     if facts.cache_free is None:
         return Finding("cache", "ok", facts.cache)
     space = f"{facts.cache}, {facts.cache_free / 10**9:,.1f} GB free"
@@ -266,7 +271,11 @@ def cache(facts: Facts) -> Finding:
 
 
 def _other_cache(facts: Facts) -> str:
-    return "$HOME\\groundup-cache" if facts.system == "win32" else "$HOME/groundup-cache"
+    """Use another folder than the one that GROUNDUP_CACHE names, or than the usual one."""
+    if facts.variables.get("GROUNDUP_CACHE"):
+        return remedies.unset(facts, "GROUNDUP_CACHE")
+    folder = "$HOME\\groundup-cache" if facts.system == "win32" else "$HOME/groundup-cache"
+    return remedies.assign(facts, "GROUNDUP_CACHE", folder)
 
 
 def data(facts: Facts) -> list[Finding]:

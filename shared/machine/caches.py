@@ -39,9 +39,9 @@ def user_cache() -> Path:
 
 
 def compiled() -> Path:
-    """The folder for what is compiled: GROUNDUP_CACHE, else the user's cache."""
+    """The folder for what is compiled: GROUNDUP_CACHE, else the user's cache, or a temporary one if that is locked."""
     chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen).expanduser().absolute() if chosen else user_cache()
+    return Path(chosen).expanduser().absolute() if chosen else private_folder.or_temporary(user_cache())
 
 
 def private(folder: Path) -> Path:
@@ -84,6 +84,6 @@ def free_bytes(folder: Path) -> int | None:
 
 def _nearest(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists."""
-    while not folder.exists() and folder != folder.parent:
+    while not os.path.exists(folder) and folder != folder.parent:  # Path.exists raises where a folder is closed to us
         folder = folder.parent
     return folder

@@ -110,7 +110,7 @@ def libcuda_places(variables: Mapping[str, str]) -> tuple[str, ...]:
     folders = [each for each in variables.get("LD_LIBRARY_PATH", "").split(":") if each]
     found = [path for each in folders if Path(path := f"{each.rstrip('/')}/libcuda.so.1").exists()]
     program = shutil.which("ldconfig") or "/sbin/ldconfig"  # a user's PATH may lack the administrator's folders
-    listed = re.findall(r"libcuda\.so\.1 \([^)]*64[^)]*\) => (\S+)", _ask([program, "-p"])[1])
+    listed = re.findall(r"libcuda\.so\.1 \([^)]*64[^)]*\) => (.+)", _ask([program, "-p"])[1])
     return tuple(dict.fromkeys([*found, *(path for path in listed if Path(path).exists())]))
 
 

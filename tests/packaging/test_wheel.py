@@ -46,7 +46,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         capture_output=True,
         text=True,
     ).stdout.strip()
-    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    # A line of code in ASCII: before Python 3.13 a path of other letters is not read where LC_ALL=C.
+    Path(site, "dependencies.pth").write_text(f"import sys; sys.path.append({sysconfig.get_path('purelib')!a})\n")
     # The few modules that a command imports are compiled as it does so.
     install = [*pip, "--python", str(python), "install", "--no-compile", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True, text=True)

@@ -189,9 +189,22 @@ def test_a_cache_that_cannot_be_written_or_is_full() -> None:
     assert (locked.status, locked.fix) == ("note", 'export GROUNDUP_CACHE="$HOME/groundup-cache"')
     windows = said(replace(WINDOWS, cache_writable=False))["cache"]
     assert windows.fix == '$env:GROUNDUP_CACHE = "$HOME\\groundup-cache"'
+    temporary = said(replace(LAPTOP, cache="/tmp/groundup-1000", cache_refused="/root/.cache/groundup"))["cache"]
+    assert temporary.status == "note"
+    assert temporary.text.startswith("/root/.cache/groundup cannot be written; what is compiled is kept in /tmp/ground")
     full = said(replace(LAPTOP, cache_free=10**7))["cache"]
     assert (full.status, full.fix) == ("note", None)
     assert "make room" in full.text
+
+
+def test_a_stage_whose_cache_cannot_be_written_is_not_restored() -> None:
+    text = (
+        "OSError: stage 3 cannot be built in the cache folder /x/stage3: Permission denied. Make that folder writable"
+    )
+    broken = StageFound("stage3_c", "broken", text)
+    facts = replace(LAPTOP, stages=tuple(broken if stage.name == "stage3_c" else stage for stage in LAPTOP.stages))
+    assert said(facts)["stage3_c"].fix == 'export GROUNDUP_CACHE="$HOME/groundup-cache"'
+    assert said(replace(facts, variables={"GROUNDUP_CACHE": "/x"}))["stage3_c"].fix == "unset GROUNDUP_CACHE"
 
 
 @pytest.mark.parametrize(

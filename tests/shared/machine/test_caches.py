@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pooch
@@ -65,3 +66,15 @@ def test_a_folder_that_may_only_be_read_is_known(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     assert not caches.may_be_written(tmp_path / "new")
     tmp_path.chmod(0o700)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="on Windows a folder has no such permissions")
+def test_without_a_home_that_can_be_written_it_lies_among_the_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "home").touch()  # neither the administrator can write below a file
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert caches.compiled() == tmp_path / f"groundup-{os.getuid()}"
+    assert cache.cache_folder() == caches.compiled() / "emulator"
+    assert caches.private(caches.compiled() / "stage3").is_dir()

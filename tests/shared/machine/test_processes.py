@@ -85,9 +85,9 @@ def test_the_text_is_read_to_its_end_or_not_at_all() -> None:
 
 
 def test_folder_and_variables_are_the_childs(tmp_path: Path) -> None:
-    code = "import os; print(os.getcwd(), os.environ['OURS'], 'HOME' in os.environ)"
+    code = "import os; print(os.getcwd(), os.environ['OURS'], 'HOME' in os.environ, sep='\\n')"
     variables = {"OURS": "1", **({"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {})}
-    assert python(code, folder=tmp_path, variables=variables).output.split() == [str(tmp_path), "1", "False"]
+    assert python(code, folder=tmp_path, variables=variables).output.splitlines() == [str(tmp_path), "1", "False"]
 
 
 def test_a_child_finds_our_packages_first(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ ARCHIVE = ROOT / "tests" / "fixtures" / "d0c3bb7" / "course.tar.gz"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11 has it from 3.11.4 on
+        archive.extractall(tmp_path)
     return tmp_path / "course"
 
 
