@@ -1,7 +1,5 @@
 """Check mode: results that depend on the order of threads are told, with the element, both values and both orders."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -178,8 +176,7 @@ def reverse(a):  # type: ignore[no-untyped-def]
     a[t] = tile[63 - t]
 
 
-def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+def test_a_kernel_of_the_compiler_is_checked() -> None:
     with options(check=True):
         a = np.arange(64, dtype=np.float32)
         reverse[1, 64](a)
@@ -194,9 +191,7 @@ def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest
             last[2, 64](device)
 
 
-def test_a_race_between_two_names_of_one_array_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
-
+def test_a_race_between_two_names_of_one_array_is_found() -> None:
     @cuda.jit
     def shifted(a, b):  # type: ignore[no-untyped-def]
         i = cuda.grid(1)
@@ -213,11 +208,7 @@ def test_a_race_between_two_names_of_one_array_is_found(tmp_path: Path, monkeypa
         assert host[:3].tolist() == [0, 0, 1]
 
 
-def test_a_uniform_statement_between_writing_and_reading_is_no_barrier(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
-
+def test_a_uniform_statement_between_writing_and_reading_is_no_barrier() -> None:
     @cuda.jit
     def lacks_a_barrier(a, n):  # type: ignore[no-untyped-def]
         tile = cuda.shared.array(32, np.float32)

@@ -280,7 +280,7 @@ def test_generated_source_is_python_that_imports_what_it_uses(kernel: str) -> No
 
 def test_the_head_says_what_it_is() -> None:
     lines = generated("out[0] = 1").splitlines()
-    assert re.fullmatch(r"# kernel, from <kernel \d+> line 1, as groundup's CUDA emulator runs it\.", lines[0])
+    assert re.fullmatch(r"# kernel, from <kernel \w+> line 1, as groundup's CUDA emulator runs it\.", lines[0])
     assert lines[1] == "# Arguments: array(float32, 1d, C), array(float32, 1d, C), int64"
 
 
