@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import linecache
 import textwrap
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,13 +24,11 @@ from cuda_emulator.errors import KernelError
 HERE = "# here"
 """At the end of the line that an error has to point to."""
 
-_numbers = itertools.count(1)
-
 
 def function(body: str, parameters: str = "A, out, n", **names: Any) -> Any:
     """A Python function of this body. names: its globals, besides cuda, np, float32 and int32."""
-    filename = f"<kernel {next(_numbers)}>"
     text = f"def kernel({parameters}):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
+    filename = f"<kernel {zlib.crc32(text.encode()):08x}>"  # the same in every run, as the key of the cache
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     scope = {"cuda": cuda, "np": np, "float32": float32, "int32": int32, **names}
     exec(compile(text, filename, "exec"), scope)

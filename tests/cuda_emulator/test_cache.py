@@ -176,9 +176,17 @@ def test_other_arguments_and_other_ways_of_compiling_make_another_file(folder: P
     assert path_with("out[0] = 1") != path_with("out[0] = 1", what)
 
 
-def test_another_text_or_another_place_makes_another_file(folder: Path) -> None:
-    paths = {path_of(function(body)) for body in ("out[0] = 1", "out[0] = 2", "out[0] = 1")}
-    assert len(paths) == 3
+def test_another_text_file_or_line_makes_another_file_and_another_folder_does_not(folder: Path, tmp_path: Path) -> None:
+    text = "def kernel(out):\n    out[0] = 1\n"
+    places = [("one", text), ("one", text.replace("1", "2")), ("other", text), ("one", f"\n{text}"), ("one", text)]
+    paths = []
+    for number, (name, written) in enumerate(places):
+        file = tmp_path / str(number) / f"{name}.py"
+        file.parent.mkdir()
+        file.write_text(written)
+        paths.append(path_of(runpy.run_path(str(file))["kernel"]))
+    assert len(set(paths)) == 4
+    assert paths[0] == paths[4]
 
 
 def test_an_argument_that_hides_a_global_does_not_count(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """What a host program meets: jit, launches, arguments. In step mode, where nothing has to be compiled."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -221,8 +220,7 @@ def test_what_cannot_be_a_kernel_is_told(function: object, error: type[Exception
         cuda.jit()(function)
 
 
-def test_a_kernel_tells_what_it_is_compiled_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+def test_a_kernel_tells_what_it_is_compiled_from() -> None:
     kernel = cuda.jit(scale.py_func)
     with pytest.raises(KernelError, match=r"scale has not been launched: give emulated_source\(\) the arguments"):
         kernel.emulated_source()
@@ -237,8 +235,7 @@ def test_a_kernel_tells_what_it_is_compiled_from(tmp_path: Path, monkeypatch: py
     assert list(kernel.get_shared_mem_per_block().values()) == [0]
 
 
-def test_a_specialized_kernel_takes_its_types_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+def test_a_specialized_kernel_takes_its_types_only() -> None:
     special = nothing.specialize(np.zeros(3))
     assert special.specialized
     special[1, 1](np.zeros(5))
@@ -248,8 +245,7 @@ def test_a_specialized_kernel_takes_its_types_only(tmp_path: Path, monkeypatch: 
         special.specialize(np.zeros(3))
 
 
-def test_a_kernel_says_what_a_device_would_have_told_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+def test_a_kernel_says_what_a_device_would_have_told_of_it() -> None:
     kernel = cuda.jit(void(float32[:], float32, float32[:]), launch_bounds=128)(scale.py_func)
     assert kernel.nopython_signatures == []
     kernel.compile(void(float32[:], float32, float32[:]))

@@ -1,7 +1,5 @@
 """Check mode: results that depend on the order of threads are told, with the element, both values and both orders."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -188,11 +186,7 @@ def test_a_race_between_two_names_of_one_array_is_found(tmp_path: Path, monkeypa
         assert host[:3].tolist() == [0, 0, 1]
 
 
-def test_a_uniform_statement_between_writing_and_reading_is_no_barrier(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
-
+def test_a_uniform_statement_between_writing_and_reading_is_no_barrier() -> None:
     @cuda.jit
     def lacks_a_barrier(a, n):  # type: ignore[no-untyped-def]
         tile = cuda.shared.array(32, np.float32)
