@@ -16,6 +16,9 @@ PROCESSES ?= 2
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported. Compiling all that is installed takes longer than installing it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+# pip before 21.3 installs nothing editable that has only a pyproject.toml, and before 22.3 has no --python, which a test uses.
+NEW_PIP := $(BIN)/python -c 'import pip, sys; sys.exit(pip.__version__ < "22.3")' || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=22.3'
 
 # The tests start hundreds of Python processes, which load what the first of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -59,11 +62,13 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
+	@$(NEW_PIP)
 	$(INSTALL) '.[web]'
 	touch $@
 
 # It has all of .installed, so that one run of pip makes both.
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml
+	@$(NEW_PIP)
 	$(INSTALL) '.[dev]'
 	touch $(VENV)/.installed $@
 
