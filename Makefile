@@ -18,6 +18,9 @@ TESTS ?= --ignore tests/cuda_emulator --ignore tests/browser
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported. Compiling all that is installed takes longer than installing it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+# pip before 21.3 installs nothing editable that has only a pyproject.toml, and before 22.3 has no --python, which a test uses.
+NEW_PIP := $(BIN)/python -c 'import pip, sys; sys.exit(pip.__version__ < "22.3")' || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=22.3'
 
 # The tests start hundreds of Python processes, which load what the first of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -64,6 +67,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
+	@$(NEW_PIP)
 	$(INSTALL) '.[web]'
 	touch $@
 
@@ -73,6 +77,7 @@ $(VENV)/.installed-test: $(VENV)/.created pyproject.toml
 	touch $(VENV)/.installed $@
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml
+	@$(NEW_PIP)
 	$(INSTALL) '.[dev]'
 	touch $(VENV)/.installed $(VENV)/.installed-test $@
 
