@@ -104,13 +104,6 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     ]
 
 
-def test_a_figure_that_leaves_the_emulator_out_says_so() -> None:
-    feet = {chart.name: chart.figure.get_supxlabel() for chart in drawn("full")}
-    for name in ("ladder_share", "step_parts", "operations", "inference", "memory", "phases", "accuracy_in_time"):
-        assert "stage 4 is left out: it was emulated on the CPU" in feet[name].replace("\n", " ")
-    assert "emulated" not in feet["products"]  # of which it did none
-
-
 def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:
     results = only(full_results(), kinds=["memory"])
     saved = book.save_all(book.draw(replace(results, curves=[])), tmp_path / "new")

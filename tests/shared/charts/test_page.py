@@ -53,7 +53,6 @@ def test_a_figure_stands_there_once_with_alternative_text_and_caption() -> None:
 
 
 @wide
-@pytest.mark.slow
 def test_a_whole_run_with_all_figures_is_small_and_no_id_stands_there_twice() -> None:
     results = made.gpu_results()
     written = page.html(results, book.draw(results))

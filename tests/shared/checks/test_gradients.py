@@ -18,12 +18,14 @@ from shared.checks.gradients import (
     relative_error,
     slope,
 )
+from tests.shared.stage_params import STAGE_4_WIDE
 
 
 @pytest.mark.parametrize("loss", contract.LOSSES)
 @pytest.mark.parametrize("activation", contract.ACTIVATIONS)
-def test_the_gradient_is_the_slope_of_the_loss(stage: contract.Stage, activation: str, loss: str) -> None:
-    found = check_gradients(stage, mlp(SIZES, activation), loss)
+@pytest.mark.parametrize("name", STAGE_4_WIDE)
+def test_the_gradient_is_the_slope_of_the_loss(name: str, activation: str, loss: str) -> None:
+    found = check_gradients(contract.load_stage(name), mlp(SIZES, activation), loss)
     assert found.ok, str(found)
     assert 0 < found.worst <= LIMIT
     assert found.skipped_share <= MOST_SKIPPED

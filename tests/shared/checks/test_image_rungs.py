@@ -81,7 +81,6 @@ def test_rounded_factors_may_be_off_by_their_rounding_and_no_more() -> None:
 
 
 @wide
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_rungs_of_stage_4_agree_with_stage_2(dtype: str) -> None:
     for check in image_rung_checks(STAGE_4, REFERENCE, dtype, tiny=True):

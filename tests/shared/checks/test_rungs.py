@@ -140,7 +140,6 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
 
 
 @wide
-@pytest.mark.slow
 def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
     stage = contract.load_stage("stage4_numba_cuda")
     first = list(stage.matmul.LADDER)[:3]  # tests/stage4_numba_cuda has the others, which take long to compile

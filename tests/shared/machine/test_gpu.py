@@ -72,9 +72,5 @@ def test_toolkits_are_found_once_each_the_named_one_first(tmp_path: Path) -> Non
     (old / "version.txt").write_text("CUDA Version 10.2.89\n")
     assert gpu.toolkits({}, tmp_path) == {str(old): "10.2.89", str(new): "13.0.1"}
     assert gpu.toolkits({"CUDA_HOME": str(new)}, tmp_path) == {str(new): "13.0.1", str(old): "10.2.89"}
-    conda = tmp_path / "conda"
-    (conda / "conda-meta").mkdir(parents=True)
-    (conda / "conda-meta" / "cuda-nvrtc-12.9.86-h5888daf_0.json").touch()
-    assert gpu.toolkits({}, tmp_path, conda) == {str(conda): "12.9.86", str(old): "10.2.89", str(new): "13.0.1"}
     (new / "version.json").write_text("damaged")
     assert gpu.toolkits({}, tmp_path) == {str(old): "10.2.89"}

@@ -40,7 +40,6 @@ KILLS = 6 if WIDE else 2
 
 pytestmark = [
     wide,  # test_runs.py has them in one process
-    pytest.mark.slow,
     pytest.mark.skipif(os.name == "nt", reason="Windows has neither SIGKILL nor a SIGINT for another process"),
 ]
 

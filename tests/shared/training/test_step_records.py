@@ -110,9 +110,3 @@ def test_a_resumed_run_keeps_the_lines_up_to_its_checkpoint_and_no_damaged_one(t
     file.add(replace(RECORD, step=10))
     file.close()
     assert [each.step for each in read(path)] == [3, 6, 9, 10]
-
-
-def test_a_new_run_begins_with_an_empty_file(tmp_path: Path) -> None:
-    (tmp_path / "steps.jsonl").write_text(RECORD.line())
-    StepFile(tmp_path / "steps.jsonl", 0).close()
-    assert (tmp_path / "steps.jsonl").read_bytes() == b""

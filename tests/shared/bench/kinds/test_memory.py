@@ -61,13 +61,6 @@ def test_a_process_that_fails_and_a_system_that_does_not_tell_are_skipped(monkey
     assert [(row.memory, row.skipped) for row in rows] == [(None, memory.NO_READING), (None, said)]
 
 
-def test_the_first_floor_gets_no_large_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answers(monkeypatch, {})
-    (row,) = memory.memory_rows([fake_stage({}, "stage1_pure_python")], cases=[SMALL._replace(batch=4096)], threads=1)
-    assert row.skipped == "batches of more than 64 take the first stage many seconds"
-    assert asked == []
-
-
 def test_a_gpu_has_a_row_of_its_own_and_so_has_pytorch_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     say_of_stage_4(monkeypatch, "gpu")
     monkeypatch.setattr(memory.gpu, "cuda_torch", object)

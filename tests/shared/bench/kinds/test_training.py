@@ -16,6 +16,7 @@ from shared.training.loop import train
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, TrainingSettings
 from tests.stages import USABLE_STAGES
+from tests.wide import WIDE
 
 SMALL = Recipe(4, 16, 0.1, 0.9, "cosine", 3, 0.6, "float64")
 
@@ -45,16 +46,17 @@ def found(stages: list[contract.Stage], **settings: Any) -> tuple[dict[tuple[str
 
 
 def test_every_stage_learns_the_same() -> None:
-    stages = [contract.load_stage(name) for name in USABLE_STAGES]
+    names = [name for name in USABLE_STAGES if WIDE or name != "stage4_numba_cuda"]
+    stages = [contract.load_stage(name) for name in names]
     rows, curves = found(stages)
-    assert list(rows) == [(kind, name) for kind in ("epoch", "target") for name in USABLE_STAGES]
-    assert [curve.stage for curve in curves] == USABLE_STAGES
+    assert list(rows) == [(kind, name) for kind in ("epoch", "target") for name in names]
+    assert [curve.stage for curve in curves] == names
     for curve in curves:
         assert curve.accuracy == curves[0].accuracy
         np.testing.assert_allclose(curve.loss, curves[0].loss, rtol=1e-10)
         assert (curve.network, curve.dataset, list(curve.epochs)) == ("6-4-3", "blobs", [1, 2, 3])
         assert sorted(curve.seconds) == list(curve.seconds)
-    for name in USABLE_STAGES:
+    for name in names:
         row, emulated = rows["epoch", name], contract.is_emulated(name)
         assert (row.name, row.dtype, row.shape, row.samples) == ("6-4-3, batch 16, blobs", "float64", (6, 4, 3), 150)
         assert row.measurement is not None

@@ -21,7 +21,6 @@ from shared.bench.records.compare import (
     compare,
     machines,
     only_in,
-    same_machine,
     warnings,
 )
 from shared.bench.records.document import Results
@@ -123,13 +122,6 @@ def test_what_differs_between_the_environments_is_listed_with_inner_facts() -> N
         ("stage3_c, compiler", "cc (Debian 12.2.0) 12.2.0", "clang 19"),
         ("quick", False, True),
     ]
-
-
-def test_machines_are_the_same_unless_both_tell_otherwise() -> None:
-    assert same_machine(results(), results(environment={"memory": 2**34, "numpy": "9.9"}))
-    assert same_machine(results(environment={"memory": 2**34, "numpy": "9.9"}), results())
-    assert not same_machine(results(environment={"memory": 2**33}), results(environment={"memory": 2**34}))
-    assert not same_machine(results(), results(environment={"cores": 64}))
 
 
 def test_a_run_that_cannot_be_trusted_is_warned_of() -> None:
