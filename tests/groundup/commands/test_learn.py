@@ -15,18 +15,11 @@ from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task, course
 from groundup.course.rules import passing
-from tests.groundup.course.course_helpers import mark_passed, new_folder, write
+from tests.groundup.course.course_helpers import mark_passed, write
 from tests.stages import STAGE_PARAMS
 from tests.wide import widely
 
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
-
-
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    return new_folder(tmp_path / "groundup-course")
 
 
 def run(*arguments: str) -> int:

@@ -20,7 +20,7 @@ from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from shared.machine import processes
-from tests.groundup.course.course_helpers import mark_passed, new_folder, write
+from tests.groundup.course.course_helpers import mark_passed, write
 from tests.interrupts import heard
 from tests.wide import wide
 
@@ -63,12 +63,6 @@ class Terminal:
     def screen(self) -> str:
         """What was written since the screen was last cleared, without colours."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self.read.rpartition(CLEAR)[2])
-
-
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    return new_folder(tmp_path / "course")
 
 
 @pytest.fixture

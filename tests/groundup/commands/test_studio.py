@@ -102,20 +102,6 @@ def test_nohup_keeps_it(started):
     assert answered(address[1], address[2]) == (303, "/")
 
 
-@wide
-def test_nobody_waits_for_a_computation_at_the_end():
-    script = (
-        "import threading, time\n"
-        "from groundup.studio import server\n"
-        "server.PATIENCE = 0.1\n"
-        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
-        "print('told')\n"
-        "server._end_what_computes()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", "")
-
-
 def test_a_browser_is_given_another_key_than_the_one_that_is_printed(monkeypatch, tmp_path):
     from groundup.studio import server
 
@@ -224,17 +210,6 @@ def test_without_the_extra_one_sentence_gives_the_command(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_machine_without_a_screen_starts_no_text_browser(monkeypatch):
-    from groundup.studio.server import has_browser
-
-    monkeypatch.setattr(sys, "platform", "linux")
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    assert not has_browser()
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert has_browser()
-
-
 def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
     script = "import pathlib\nfrom groundup.studio.app import Studio, application\napplication(Studio(pathlib.Path()))"
     done = subprocess.run(
@@ -243,18 +218,3 @@ def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "groundup.studio.app" in loaded
     assert not loaded & {"matplotlib", "numba", "torch", "plotly"}
-
-
-def test_the_race_ends_with_the_command_that_opens_the_studio(monkeypatch):
-    from groundup.commands import race_summary
-
-    monkeypatch.setattr(race_summary, "missing", list)
-    monkeypatch.setattr(race_summary, "which", lambda name: "/usr/bin/groundup")
-    assert race_summary.invitation() == "To see all this in a browser: groundup studio"
-    monkeypatch.setattr(race_summary, "which", lambda name: None)
-    monkeypatch.setattr(sys, "argv", [".venv/bin/groundup", "race"])
-    assert race_summary.invitation() == "To see all this in a browser: .venv/bin/groundup studio"
-    monkeypatch.setattr(race_summary, "missing", lambda: ["uvicorn"])
-    assert race_summary.invitation().startswith(
-        "To see all this in a browser: python -m pip install -e '.[web]' in the project's folder"
-    )

@@ -105,13 +105,6 @@ def test_a_check_has_the_kernels_of_its_dtype_compiled(monkeypatch: pytest.Monke
     assert precompile.of_check(STAGES[:3], None) == []
 
 
-def test_nothing_is_compiled_without_a_gpu_or_in_a_full_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert precompile.kernels_of(QUICK_PLAN) == [] or BACKEND.name == "gpu"
-    pretend_gpu(monkeypatch)
-    assert precompile.kernels_of(Plan(tuple(STAGES))) == []
-    assert precompile.kernels_of(Plan(tuple(STAGES[:3]), quick=True)) == []
-
-
 # Side by side
 
 
@@ -188,17 +181,6 @@ def test_a_kernel_that_does_not_compile_is_left_to_its_launch() -> None:
     done = prepare(some(5), Asked(wrong="kernel_2"), processes=2)
     assert (done.compiled, done.failed) == (4, ("kernel_2, TypingError: no",))
     assert "not 1 kernel, which will be when first launched: kernel_2, TypingError: no" in done.line()
-
-
-def test_kernels_for_which_there_is_no_time_are_left_to_their_launch() -> None:
-    crew = Asked(endless="kernel_2")
-    done = prepare(some(6), crew, processes=1, seconds=0.5)
-    assert (done.compiled, done.failed, done.left) == (2, (), 4)
-    assert done.seconds < 30
-    assert (crew.made, crew.closed) == (1, 1)
-    said = "2 kernels compiled or found on disk beforehand, in "
-    assert done.line().startswith(said)
-    assert done.line().endswith(", all the time there was; 4 kernels will be when first launched")
 
 
 @pytest.mark.skipif(BACKEND.name == "simulator", reason="Numba's simulator compiles nothing")
