@@ -71,6 +71,7 @@ def test_the_script_makes_the_call_that_fails_and_stops_in_the_function(learner:
         assert "Traceback" not in stopped.output
 
 
+@wide
 def test_the_script_ends_without_an_error_once_the_function_is_right(learner: Workspace) -> None:
     task = course().task("1.1")
     write(learner, task, "+=", "-=")

@@ -10,10 +10,12 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from tests.groundup.commands.test_learn import run
 from tests.stages import REASONS
+from tests.wide import wide
 
 DOT = course().case("8.d")
 
 
+@wide
 @pytest.mark.skipif(REASONS.get("stage3_c") is not None, reason=str(REASONS.get("stage3_c")))
 def test_a_case_from_its_program_to_the_pass(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "8.d") == 1

@@ -95,6 +95,7 @@ def runs(process: int) -> bool:
         return False
 
 
+@wide
 def test_keys_a_cancelled_check_and_a_pass(learner: Workspace, terminal: Terminal) -> None:
     import termios
 

@@ -73,6 +73,7 @@ def infer(port: int) -> int:
     return asked(port, "POST", "/v2/models/dense/infer", content, **headers)[0]
 
 
+@wide
 def test_sigterm_finishes_what_has_begun_and_readiness_goes_first(started: Callable[..., Any]) -> None:
     # A request waits two seconds for others: long enough to end the service meanwhile.
     process, port = started("--latency-budget-ms", "2000", "--drain-seconds", "0.8")
@@ -185,6 +186,7 @@ def test_without_a_compiler_stage_2_answers(monkeypatch: pytest.MonkeyPatch) -> 
     assert models.fastest_stage().name == "stage2_numpy"
 
 
+@wide
 def test_neither_side_waits_for_the_others_acknowledgement(started: Callable[..., Any]) -> None:
     """40 ms each: that the end of an answer waits for the client, and that a body in a packet of its own does."""
     _, port = started("--latency-budget-ms", "0")

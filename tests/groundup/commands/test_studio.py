@@ -136,6 +136,7 @@ def test_ctrl_c_ends_it_while_a_page_listens(started):
     assert out.endswith("The studio has ended.\n")
 
 
+@wide
 def test_ctrl_c_in_the_middle_of_a_computation_is_quiet_and_leaves_no_process(started):
     process, address = started("--port", "0")
     key = address[2].partition("token=")[2]
@@ -210,6 +211,7 @@ def test_without_the_extra_one_sentence_gives_the_command(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@wide
 def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
     script = "import pathlib\nfrom groundup.studio.app import Studio, application\napplication(Studio(pathlib.Path()))"
     done = subprocess.run(
