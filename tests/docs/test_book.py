@@ -300,22 +300,6 @@ def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
     assert not re.search(r"\\(frac|begin|sum|quad|top)", re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL))
 
 
-def test_a_matrixs_brackets_are_as_high_as_the_matrix_and_a_functions_name_stands_apart() -> None:
-    sys.path.insert(0, str(ROOT / "docs" / "_ext"))
-    try:
-        from mathml import mathml
-    finally:
-        sys.path.pop(0)
-    both = mathml(r"\begin{pmatrix} 1 \\ 2 \end{pmatrix} \begin{pmatrix} 3 & 4 \end{pmatrix}", "block")
-    assert re.findall(r"<mrow><mo>&#x00028;</mo><mtable>.*?</mtable><mo>&#x00029;</mo></mrow>", both) == (
-        re.findall(r"<mrow><mo>&#x00028;</mo>.*?</mrow>", both)
-    )
-    space = '<mspace width="0.1667em"/>'
-    assert f"<mi>n</mi>{space}<mi>log</mi>{space}<mi>n</mi>" in mathml(r"n \log n", "inline")
-    assert f"</mo><mi>log</mi>{space}<msub>" in mathml(r"-\log p_y", "inline")
-    assert "<mi>log</mi><mo" in mathml(r"\log(1 + x)", "inline")
-
-
 @wide
 @browser
 def test_on_a_phone_no_page_is_too_wide_and_all_text_can_be_read(

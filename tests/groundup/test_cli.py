@@ -9,7 +9,6 @@ import pytest
 
 from groundup import __version__, cli
 from groundup.doctor import DEPENDENCIES
-from shared.bench.running.plan import PARTS
 from tests.wide import wide, widely
 
 
@@ -101,26 +100,6 @@ def test_the_notes_of_an_error_follow_below_it_line_by_line(
     ]
 
 
-def test_a_compilers_first_error_is_told_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = "csrc/relu.c:3:9: error: expected ';' (see above): here"
-
-    def broken(*args: object, **kwargs: object) -> None:
-        error = ValueError(f"csrc/relu.c does not compile (cc (Debian) 12.2.0): {first}")
-        error.add_note(f"csrc/relu.c: In function 'relu':\n{first}\n  return x")
-        raise error
-
-    monkeypatch.setattr(cli, "program", lambda arguments: broken)
-    _, _, err = run(["check"], capsys)
-    assert err.splitlines() == [
-        "error: csrc/relu.c does not compile (cc (Debian) 12.2.0)",
-        "csrc/relu.c: In function 'relu':",
-        first,
-        "  return x",
-    ]
-
-
 def test_interrupting_is_exit_code_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
@@ -141,26 +120,6 @@ def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> Non
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run([name, "--help"], capsys)
     assert f"  groundup {name}" in out
-
-
-@pytest.mark.parametrize("command", [["look"], ["learn", "check"]])
-def test_help_puts_one_pair_of_brackets_around_an_argument_that_may_be_left_out(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    usage = run([*command, "--help"], capsys)[1].partition("\n")[0]
-    assert "[OPTIONS] [" in usage
-    assert "[[" not in usage  # some versions of Typer put brackets around those of a metavar, and others put none
-
-
-@pytest.mark.parametrize("columns", [60, 80])
-def test_help_breaks_no_word_of_a_list(
-    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    words = run(["bench", "--help"], capsys)[1].replace(",", " ").split()
-    assert set(PARTS) <= set(words)
-    kinds = run(["learn", "answer", "--help"], capsys)[1].partition("The kinds of fault:")[2]
-    assert max(map(len, kinds.splitlines())) <= 80
 
 
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:

@@ -67,14 +67,6 @@ def test_the_traceback_is_shown_where_it_is_wanted(broken, capsys, monkeypatch):
     assert "Traceback (most recent call last)" in err
 
 
-def test_where_no_file_can_be_written_the_sentence_says_so(broken, capsys, monkeypatch, tmp_path):
-    broken(RecursionError("maximum recursion depth exceeded"))
-    monkeypatch.setattr(crash.tempfile, "tempdir", str(tmp_path / "nowhere"))
-    code, err = run(["doctor"], capsys)
-    assert code == 70
-    assert "with what GROUNDUP_TRACEBACK=1 shows (no file could be written: No such file or directory)" in err
-
-
 def test_too_little_memory_is_told_as_that(broken, capsys):
     broken(MemoryError("Unable to allocate 3.00 TiB"))
     assert run(["doctor"], capsys) == (
@@ -177,22 +169,6 @@ class Thing:
     def __del__(self, raised=signal.raise_signal, number=signal.SIGINT):
         raised(number)
 sys.kept_until_the_end = Thing()
-atexit.register(ctrl_c)
-print("done")
-"""
-    assert ended(command, tmp_path) == (0, "done\n", "")
-
-
-@with_signals
-def test_ctrl_c_after_the_command_ends_the_wait_for_a_thread(tmp_path):
-    command = """
-main = threading.main_thread()
-def wait():
-    main.join()  # Python lets it return before it waits for this thread
-    while True:  # more than once: a signal may come in the instant before that wait begins
-        signal.pthread_kill(main.ident, signal.SIGINT)
-        time.sleep(0.1)
-threading.Thread(target=wait).start()
 atexit.register(ctrl_c)
 print("done")
 """

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundup import race, race_bar, race_ladders, race_results
+from groundup import race, race_ladders, race_results
 from groundup.commands import race as command
 from shared import contract
 from shared.charts.figures import curves
@@ -215,26 +215,6 @@ def test_where_the_ladders_cannot_be_measured_all_else_is_kept(
     )
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (len(document["stages"]), document["ladders"]) == (1, [])
-
-
-def test_the_bar_tells_how_far_the_emulator_s_first_compilation_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(race_bar.time, "monotonic", lambda: now[0])
-    bar = race_bar.RaceBar(1, 10, kernels=4)
-    bar.steps_of(contract.load_stage("2"))
-    told = []
-    for name in "abcde":
-        bar.compiling(f"compiling {name}")
-        told.append(bar._progress.tasks[0].fields["numbers"])
-        bar.compiling("")
-        now[0] += 10
-    assert told == [
-        "compiling a, kernel 1: 0 %",
-        "compiling b, kernel 2: 25 %, about 30 s left",
-        "compiling c, kernel 3: 50 %, about 20 s left",
-        "compiling d, kernel 4: 75 %, about 10 s left",
-        "compiling e, kernel 5",
-    ]
 
 
 def broken(*_: Any, **__: Any) -> Any:

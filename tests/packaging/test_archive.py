@@ -55,9 +55,8 @@ def run(archive: Path, tmp_path: Path, *arguments: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize(
-    "stage", ["stage1_pure_python", "stage2_numpy", "stage3_c", pytest.param("stage4_numba_cuda", marks=wide)]
-)
+@wide
+@pytest.mark.parametrize("stage", ["stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda"])
 def test_every_stage_trains_on_the_bundled_set(archive: Path, tmp_path: Path, stage: str) -> None:
     ran = run(archive, tmp_path, "-c", STEP.format(stage=stage))
     if "StageUnavailable" in ran.stderr:
@@ -65,7 +64,8 @@ def test_every_stage_trains_on_the_bundled_set(archive: Path, tmp_path: Path, st
     assert ran.stdout.split() == [stage, "3.004"], ran.stderr
 
 
-@pytest.mark.parametrize("command", [[], ["doctor"], ["train", "2"]])
+@wide
+@pytest.mark.parametrize("command", [["doctor"], ["train", "2"]])
 def test_a_command_says_that_it_needs_files(archive: Path, tmp_path: Path, command: list[str]) -> None:
     ran = run(archive, tmp_path, "-m", "groundup", *command)
     assert ran.returncode == 2

@@ -250,7 +250,16 @@ def cases() -> list[Any]:
     return found
 
 
-SLOW = {"a course", "a run", "a results file", "results files", "a folder and a stage", "a script"}
+SLOW = {
+    "the environment",
+    "the environment, as JSON",
+    "a course",
+    "a run",
+    "a results file",
+    "results files",
+    "a folder and a stage",
+    "a script",
+}
 
 
 @pytest.mark.parametrize(("place", "name"), cases())

@@ -117,7 +117,7 @@ def how(run: Path, options: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("stage", "kills"),
     [
-        ("stage3_c", 1),
+        pytest.param("stage3_c", 1, marks=wide),
         pytest.param("stage2_numpy", 14, marks=wide),
         pytest.param("stage3_c", 12, marks=wide),
         pytest.param("stage4_numba_cuda", 10, marks=wide),

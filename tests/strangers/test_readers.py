@@ -24,9 +24,9 @@ from tests.strangers.kinds import _head, _opened, _saved
 from tests.strangers.readers import CHECKPOINT, READERS, RUN, Reader
 from tests.wide import WIDE, widely
 
-COUNT = 400 if WIDE else 24
+COUNT = 400 if WIDE else 8
+TEXTS = RAW if WIDE else tuple(each for each in RAW if len(each) < 10_000)
 LONGEST = 10.0
-MOST_MEMORY = 250e6
 OVERFLOWING: tuple[Any, ...] = (float("inf"), float("nan"), HUGE, -HUGE, 10**309, 2**64)
 
 
@@ -34,7 +34,7 @@ def variants(reader: Reader, rng: random.Random) -> Iterator[bytes]:
     """Contents that are not as they should be."""
     right = reader.right()
     yield right
-    yield from RAW
+    yield from TEXTS
     while True:
         way = rng.randrange(4)
         if way == 0:
@@ -76,7 +76,7 @@ def test_no_file_of_a_stranger_surprises_its_reader(name: str, tmp_path: Path) -
     path.parent.mkdir(parents=True, exist_ok=True)
     made = variants(reader, random.Random(7))
     read = 0
-    for number in range(COUNT + len(RAW)):
+    for number in range(COUNT + len(TEXTS)):
         path.unlink(missing_ok=True)
         path.write_bytes(content := next(made))
         begin, said = time.process_time(), "read"

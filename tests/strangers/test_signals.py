@@ -54,7 +54,7 @@ def cases() -> list[object]:
         # The second signal comes a round of the commands later, so that each command gets both.
         names = list(COMMANDS)
         name, number_of_signal = names[number % len(names)], (number // len(names)) % 2
-        marks = [] if number in (1, 16, 25) else [wide]
+        marks = [] if number in (16,) else [wide]
         one = signal.SIGTERM if number_of_signal else signal.SIGINT
         found.append(pytest.param(name, one, moment, marks=marks, id=f"{name}-{one.name}-{moment:.3f}"))
     return found

@@ -87,19 +87,6 @@ def test_results_charts_and_a_report_are_written(
 
 
 @pytest.mark.parametrize(
-    ("only", "parts"),
-    [
-        ("ladders", {"ladders", "machine"}),
-        ("steps, products", {"products", "steps", "machine"}),
-        ("memory", {"memory"}),
-    ],
-)
-def test_only_some_parts(run: Callable[..., Any], tmp_path: Path, only: str, parts: set[str]) -> None:
-    assert run("--stages", "2", "--only", only).exit_code == 0
-    assert {PART_OF[row.kind] for row in load(tmp_path / "results.json").rows} <= parts
-
-
-@pytest.mark.parametrize(
     ("option", "value", "said"),
     [
         ("--only", "ladder", f"only: expected some of {', '.join(PARTS)} with commas between, got 'ladder'"),

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from groundup import ranks, scaling
 from groundup.commands.bench import app
 from shared.machine.environment import environment
+from tests.wide import wide
 
 
 def _results(cores: int) -> dict[str, Any]:
@@ -41,6 +42,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaling, "measured", lambda *_: _results(2))
 
 
+@wide
 @pytest.mark.usefixtures("measured")
 def test_each_measured_row_says_which_scaling_it_is_and_how_well_it_went(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["--ranks", "--out", str(tmp_path)])

@@ -1,8 +1,6 @@
 """groundup check: tables or JSON for people and scripts, exit code 1 with a report that names the bug."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -134,6 +132,7 @@ def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_re
     assert "relu, " in report[-1]
 
 
+@wide
 def test_stage_2_can_be_the_reference() -> None:
     result = run("2", "--reference", "2", "--dtype", "float32", "--json")
     assert result.exit_code == 0
@@ -165,30 +164,6 @@ def test_a_mistake_is_an_error_that_says_what_is_wrong(arguments: list[str], mes
 
 
 @wide
-def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
-    """Not all at the end: whoever reads a log sees where it is."""
-    code = "from functools import partial; from groundup import check, cli\n"
-    code += "check.check_stage = partial(check.check_stage, steps=1)\n"  # as one_step does for this process
-    code += "cli.main(['check', '2', '--dtype', 'float64'])"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        assert process.poll() is None, "the first line came when all was over"
-        rest = process.stdout.read()
-    assert first == "checking stage 2: NumPy, float64: op (0 %)\n"
-    lines = [line for line in (first + rest).splitlines() if line.startswith("checking ")]
-    levels = [line.rpartition(": ")[2].partition(" (")[0] for line in lines]
-    assert levels == [
-        "op",
-        "layer",
-        "step",
-        "trajectory",
-        "gradients",
-    ]
-    assert rest.endswith("All agree.\n")
-    assert process.returncode == 0
-
-
 def test_the_share_grows_within_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
     def levels(stage: Any, reference: Any, dtype: str, on_level: Any, **_: Any) -> Any:
         for level in LEVELS:

@@ -12,7 +12,7 @@ from groundup import eight_bits
 from groundup.cli import main
 from groundup.train import DEFAULTS
 from groundup.trained import as_learned, load_data, open_checkpoint
-from shared.contract import load_part, load_stage
+from shared.contract import load_stage
 from shared.data.datasets import Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.training import loop
@@ -89,22 +89,6 @@ def test_the_loss_of_a_step_is_what_its_roundings_make_of_it(run_dir: Path) -> N
     expected = network.real(x)
     off = np.linalg.norm(network.forward(x) - expected) / np.linalg.norm(expected)
     assert last["error"] == pytest.approx(off, rel=1e-4)
-
-
-def test_a_stage_multiplies_by_its_own_product(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = open_checkpoint(run_dir)
-    data = as_learned(checkpoint, load_data(checkpoint))
-    part = load_part("numpy", "eight_bits")
-    real, calls = part.integer_matmul, []
-
-    def counting(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        calls.append(left.shape)
-        product: np.ndarray = real(left, right)
-        return product
-
-    monkeypatch.setattr(part, "integer_matmul", counting)
-    eight_bits.in_eight_bits(checkpoint, data, 5, "2").forward(data.test.x[:3])
-    assert calls == [(3, 784), (3, 16)]
 
 
 @pytest.mark.parametrize(

@@ -15,18 +15,11 @@ from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task, course
 from groundup.course.rules import passing
-from tests.groundup.course.course_helpers import mark_passed, new_folder, write
+from tests.groundup.course.course_helpers import mark_passed, write
 from tests.stages import STAGE_PARAMS
-from tests.wide import widely
+from tests.wide import wide, widely
 
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
-
-
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    return new_folder(tmp_path / "groundup-course")
 
 
 def run(*arguments: str) -> int:
@@ -166,6 +159,7 @@ def test_a_reset_is_undone_and_done_again(learner: Workspace, capsys: pytest.Cap
     assert learner.function(FIRST) == solution(FIRST)
 
 
+@wide
 def test_check_all_grades_what_is_written(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "--all") == 0
     assert "no task has been written yet" in capsys.readouterr().out
@@ -193,6 +187,7 @@ def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixt
     assert list(document["tasks"]) == [task.id for task in course().tasks]
 
 
+@wide
 def test_the_remark_on_style_can_be_left_out(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,6 +204,7 @@ def test_several_tasks_are_checked_by_one_command(learner: Workspace, capsys: py
     assert capsys.readouterr().out.count("not written yet") == 2
 
 
+@wide
 def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +222,7 @@ def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
     assert locate(None, course()).record.of("1.1").state == ""
 
 
+@wide
 def test_a_pass_is_taken_back_when_what_it_leans_on_breaks(
     learner: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -239,6 +236,7 @@ def test_a_pass_is_taken_back_when_what_it_leans_on_breaks(
     assert locate(None, course()).record.of("1.1").state == ""
 
 
+@wide
 def test_what_another_terminal_writes_meanwhile_is_kept(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     write(learner, FIRST)
     judged = passing.judge
@@ -269,6 +267,7 @@ def test_start_inside_the_folder_brings_back_what_is_missing(
     assert not (learner.folder / "stage2_numpy" / "groundup-course").exists()
 
 
+@wide
 def test_start_in_a_folder_without_its_record_grades_again_what_is_written(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -314,16 +313,6 @@ def test_start_makes_no_course_in_a_course_nor_in_the_project_itself(
     assert not (ROOT / "progress.toml").exists()
 
 
-def test_another_programs_progress_file_makes_no_course_of_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "progress.toml").write_text("done = 3\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert run("start") == 0
-    assert not (tmp_path / "stage1_pure_python").exists()
-    assert (tmp_path / "groundup-course" / "progress.toml").exists()
-
-
 def test_the_stubs_line_left_behind_is_pointed_at(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     path = learner.folder / FIRST.file
     text = path.read_text(encoding="utf-8")
@@ -338,6 +327,7 @@ def test_the_stubs_line_left_behind_is_pointed_at(learner: Workspace, capsys: py
     assert "failed" in capsys.readouterr().out
 
 
+@wide
 def test_an_error_of_the_learners_own_in_training_is_one_line(
     learner: Workspace, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -379,6 +369,7 @@ def test_training_runs_the_learners_own_functions(learner: Workspace, stage: str
         assert "the learner was here" in printed
 
 
+@wide
 def test_training_with_a_right_answer_learns(learner: Workspace) -> None:
     task = course().task("5.4")
     write(learner, task)

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from groundup.course.manifest import course
 from groundup.course.rules.debugging import debug
 from shared.machine import processes
 from tests.groundup.commands.test_learn import run
-from tests.groundup.course.course_helpers import new_folder, write
+from tests.groundup.course.course_helpers import write
 from tests.groundup.course.test_exercises import MUTANTS, label
 from tests.stages import REASONS
 from tests.wide import wide, widely
@@ -30,13 +29,6 @@ WRONG = {
     "9.1": ("a[", "mask[", "values", "call"),
 }
 """Task -> the text that is replaced, and by what; the check that fails, and how the script makes the call."""
-
-
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return new_folder(tmp_path / "groundup-course")
 
 
 def started(command: str, typed: str = "", **variables: str) -> processes.Finished:
@@ -79,6 +71,7 @@ def test_the_script_makes_the_call_that_fails_and_stops_in_the_function(learner:
         assert "Traceback" not in stopped.output
 
 
+@wide
 def test_the_script_ends_without_an_error_once_the_function_is_right(learner: Workspace) -> None:
     task = course().task("1.1")
     write(learner, task, "+=", "-=")

@@ -1,34 +1,21 @@
 """`groundup learn answer`, `cases`, and what the other commands do with a detective exercise."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from groundup.cli import main
 from groundup.course.faults import KINDS
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
-from tests.groundup.course.course_helpers import new_folder
+from tests.groundup.commands.test_learn import run
 from tests.stages import REASONS
+from tests.wide import wide
 
 DOT = course().case("8.d")
 
 
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    made = new_folder(tmp_path / "learner")
-    monkeypatch.chdir(made.folder)
-    return made
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["learn", *arguments])
-    return int(ended.value.code or 0)
-
-
+@wide
 @pytest.mark.skipif(REASONS.get("stage3_c") is not None, reason=str(REASONS.get("stage3_c")))
 def test_a_case_from_its_program_to_the_pass(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "8.d") == 1

@@ -13,17 +13,10 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from shared.machine import processes
 from tests.groundup.commands.test_learn import run
-from tests.groundup.course.course_helpers import new_folder, write
+from tests.groundup.course.course_helpers import write
 from tests.wide import wide
 
 KERNEL, TILED = course().task("9.1"), course().task("11.3")
-
-
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return new_folder(tmp_path / "groundup-course")
 
 
 def lens(learner: Workspace, task: str, *options: str) -> processes.Finished:

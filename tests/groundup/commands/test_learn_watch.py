@@ -20,7 +20,7 @@ from groundup.course.learner.learners_folder import locate
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from shared.machine import processes
-from tests.groundup.course.course_helpers import mark_passed, new_folder, write
+from tests.groundup.course.course_helpers import mark_passed, write
 from tests.interrupts import heard
 from tests.wide import wide
 
@@ -66,12 +66,6 @@ class Terminal:
 
 
 @pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    return new_folder(tmp_path / "course")
-
-
-@pytest.fixture
 def terminal(learner: Workspace, tmp_path: Path) -> Iterator[Terminal]:
     if sys.platform == "win32":
         pytest.skip("Windows has no pseudo-terminals of this kind")
@@ -101,6 +95,7 @@ def runs(process: int) -> bool:
         return False
 
 
+@wide
 def test_keys_a_cancelled_check_and_a_pass(learner: Workspace, terminal: Terminal) -> None:
     import termios
 

@@ -1,7 +1,6 @@
 """`groundup learn watch` without a terminal, and --stay and --once."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -10,16 +9,9 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from groundup.course.rules import watching
 from tests.groundup.commands.test_learn import run
-from tests.groundup.course.course_helpers import mark_passed, new_folder, write
+from tests.groundup.course.course_helpers import mark_passed, write
 
 FIRST = course().task("1.1")
-
-
-@pytest.fixture
-def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GROUNDUP_COURSE", raising=False)
-    return new_folder(tmp_path / "groundup-course")
 
 
 def test_watch_grades_on_every_save_and_goes_on_after_a_pass(

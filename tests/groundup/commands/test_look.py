@@ -244,11 +244,6 @@ def test_every_text_of_a_convolutional_network_s_figures_can_be_read(layered: ch
     assert chart_checks.too_small(chart.figure) == []
 
 
-def test_filters_are_no_classes_whatever_the_network_is_called(layered: charts.Findings) -> None:
-    title = charts.first_layer(replace(layered, network="LeNet-5")).title
-    assert title == "What each filter looks for: the weights of all filters of the first layer"
-
-
 def test_the_figures_do_not_follow_a_link_that_the_run_s_maker_has_put_there(runs: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(runs / "linear", run)
@@ -312,15 +307,6 @@ def test_a_dead_unit_is_framed_and_counted(found: charts.Findings) -> None:
     activity = shown(charts.activity(some))
     assert activity.title == "2 of 18 hidden units never say anything"
     assert "in layer 1 2 of 12 and in layer 2 0 of 6" in activity.alt
-
-
-def test_of_many_units_those_with_the_largest_weights_are_shown(found: charts.Findings) -> None:
-    images = np.broadcast_to(np.linspace(-1, 1, 100)[:, None, None], (100, 28, 28))
-    sizes = np.where(np.arange(100) % 2 == 0, 2.0, 1.0)
-    many = replace(found, unit_images=images, unit_sizes=sizes, activity=[np.ones(100), np.ones(6)])
-    mosaic = np.asarray(charts.first_layer(many).figure.axes[0].images[0].get_array())
-    firsts = [mosaic[30 * (i // 8), 30 * (i % 8)] for i in range(charts.MOST_UNITS)]
-    np.testing.assert_allclose(firsts, images[::2, 0, 0][: charts.MOST_UNITS])
 
 
 def test_the_pull_under_a_mistake_is_towards_the_wrong_answer(found: charts.Findings, runs: Path) -> None:

@@ -79,14 +79,6 @@ def test_a_picture_of_the_data_sets_form_gets_the_networks_probabilities(
     assert document["are_probabilities"] is True
 
 
-def test_black_on_white_in_colour_is_the_same_digit(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Image.fromarray(DIGIT).save("digit.png")
-    Image.fromarray(255 - DIGIT).convert("RGB").save("paper.bmp")
-    plain, paper = answer(capsys, made / "mnist", "digit.png", "paper.bmp")["pictures"]
-    assert paper["top"] == plain["top"]
-    assert paper["done"] == ["made grey", f"inverted, because {THEIRS}"]
-
-
 def test_what_was_done_is_said_in_order(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exif = Image.Exif()
     exif[274] = 6  # the camera was turned by a quarter
@@ -212,16 +204,6 @@ def test_a_dense_network_cannot_explain_itself(made: Path, capsys: pytest.Captur
     )
     assert said in capsys.readouterr().err
     assert list(Path().iterdir()) == [Path("digit.png")]
-
-
-def test_two_pictures_of_one_name_are_not_explained_in_one_file(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("one.png", "one.jpg"):
-        Image.fromarray(DIGIT).save(name)
-    assert run("predict", made / "colour", "one.png", "one.jpg", "--explain") == 2
-    said = "--explain: one.png and one.jpg would both be explained in one-gradcam.png; ask one at a time"
-    assert said in capsys.readouterr().err
-    assert run("predict", made / "colour", "one.png", "--out", "why") == 2
-    assert "predict: --out goes with --explain" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [(), ("--explain",)])

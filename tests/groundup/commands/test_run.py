@@ -9,6 +9,7 @@ import pytest
 
 from cuda_emulator import Settings, current
 from groundup import cli
+from tests.wide import wide
 
 SCRIPT = """\
 import sys
@@ -99,6 +100,7 @@ def test_the_scripts_own_exception_shows_its_traceback_from_the_script_on(capsys
     assert "runpy" not in err
 
 
+@wide
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no broken pipes")
 def test_a_reader_that_has_gone_ends_a_script_quietly(tmp_path: Path) -> None:
     script = tmp_path / "script.py"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,9 +20,7 @@ import numpy as np
 import pytest
 
 from groundup.cli import main
-from groundup.predict import OpenRun
-from groundup.trained import beliefs
-from tests.groundup.serve.conftest import body_of, models, png, runs
+from tests.groundup.serve.conftest import body_of, models, runs
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
 from tests.wide import wide
 
@@ -76,6 +73,7 @@ def infer(port: int) -> int:
     return asked(port, "POST", "/v2/models/dense/infer", content, **headers)[0]
 
 
+@wide
 def test_sigterm_finishes_what_has_begun_and_readiness_goes_first(started: Callable[..., Any]) -> None:
     # A request waits two seconds for others: long enough to end the service meanwhile.
     process, port = started("--latency-budget-ms", "2000", "--drain-seconds", "0.8")
@@ -98,48 +96,6 @@ def test_ctrl_c_ends_it_at_once(started: Callable[..., Any]) -> None:
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300) == ("", "")
     assert process.returncode == 0
-
-
-def test_tritonclient_gets_the_networks_answers(started: Callable[..., Any], runs: Path) -> None:
-    triton = pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed")
-    _, port = started()
-    client = triton.InferenceServerClient(f"127.0.0.1:{port}")
-    assert [client.is_server_live(), client.is_server_ready(), client.is_model_ready("dense")] == [True] * 3
-    assert client.get_model_metadata("dense")["inputs"][0]["shape"] == [-1, 784]
-    images = np.repeat(PIXELS, 3, axis=0)
-    for binary in (True, False):
-        tensor = triton.InferInput("pixels", images.shape, "FP32")
-        tensor.set_data_from_numpy(images, binary_data=binary)
-        wanted = [triton.InferRequestedOutput("logits", binary_data=binary)]
-        logits = client.infer("dense", [tensor], outputs=wanted, request_id="7").as_numpy("logits")
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        opened = OpenRun.of(runs / "dense")
-        np.testing.assert_allclose(
-            powers / powers.sum(axis=1, keepdims=True), beliefs(opened.checkpoint, images), rtol=1e-4, atol=1e-6
-        )
-    wrong = triton.InferInput("pixels", (1, 3), "FP32")
-    wrong.set_data_from_numpy(np.zeros((1, 3), np.float32))
-    with pytest.raises(triton.InferenceServerException, match=r"expected the shape \[images, 784\], got \[1, 3\]"):
-        client.infer("dense", [wrong])
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_curl_sends_a_picture_in_both_ways(started: Callable[..., Any], tmp_path: Path) -> None:
-    _, port = started("--key-file", str(_key(tmp_path)))
-    (tmp_path / "seven.png").write_bytes(png())
-    answers = []
-    for way in ("--data-binary", "-F"):
-        sent = f"{'image=' if way == '-F' else ''}@{tmp_path / 'seven.png'}"
-        key = ["-H", "Authorization: Bearer a-key-of-the-tests"]
-        words = ["curl", "-sS", *key, way, sent, f"http://127.0.0.1:{port}/classify?top=1"]
-        answers.append(json.loads(subprocess.run(words, capture_output=True, check=True).stdout))
-    assert answers[0] == answers[1]
-    assert set(answers[0]) == {"model", "top", "done", "are_probabilities"}
-
-
-def _key(folder: Path) -> Path:
-    (folder / "key").write_text("a-key-of-the-tests\n")
-    return folder / "key"
 
 
 @wide
@@ -230,6 +186,7 @@ def test_without_a_compiler_stage_2_answers(monkeypatch: pytest.MonkeyPatch) -> 
     assert models.fastest_stage().name == "stage2_numpy"
 
 
+@wide
 def test_neither_side_waits_for_the_others_acknowledgement(started: Callable[..., Any]) -> None:
     """40 ms each: that the end of an answer waits for the client, and that a body in a packet of its own does."""
     _, port = started("--latency-budget-ms", "0")

@@ -150,6 +150,7 @@ def test_ctrl_c_ends_it_while_a_page_listens(started):
     assert out.endswith("The studio has ended.\n")
 
 
+@wide
 def test_ctrl_c_in_the_middle_of_a_computation_is_quiet_and_leaves_no_process(started):
     process, address = started("--port", "0")
     key = address[2].partition("token=")[2]
@@ -224,17 +225,7 @@ def test_without_the_extra_one_sentence_gives_the_command(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_machine_without_a_screen_starts_no_text_browser(monkeypatch):
-    from groundup.studio.server import has_browser
-
-    monkeypatch.setattr(sys, "platform", "linux")
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    assert not has_browser()
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert has_browser()
-
-
+@wide
 def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
     script = "import pathlib\nfrom groundup.studio.app import Studio, application\napplication(Studio(pathlib.Path()))"
     done = subprocess.run(
@@ -243,18 +234,3 @@ def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "groundup.studio.app" in loaded
     assert not loaded & {"matplotlib", "numba", "torch", "plotly"}
-
-
-def test_the_race_ends_with_the_command_that_opens_the_studio(monkeypatch):
-    from groundup.commands import race_summary
-
-    monkeypatch.setattr(race_summary, "missing", list)
-    monkeypatch.setattr(race_summary, "which", lambda name: "/usr/bin/groundup")
-    assert race_summary.invitation() == "To see all this in a browser: groundup studio"
-    monkeypatch.setattr(race_summary, "which", lambda name: None)
-    monkeypatch.setattr(sys, "argv", [".venv/bin/groundup", "race"])
-    assert race_summary.invitation() == "To see all this in a browser: .venv/bin/groundup studio"
-    monkeypatch.setattr(race_summary, "missing", lambda: ["uvicorn"])
-    assert race_summary.invitation().startswith(
-        "To see all this in a browser: python -m pip install -e '.[web]' in the project's folder"
-    )

@@ -129,18 +129,6 @@ def test_resume_takes_its_settings_from_the_run_and_says_when_it_is_finished(
     assert "4 epochs done" in capsys.readouterr().out
 
 
-def test_a_finished_run_with_the_cosine_schedule_is_not_told_to_take_more_epochs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run("numpy", *QUICK, "--schedule", "cosine", "--run-dir", "a") == 0
-    assert run("numpy", "--resume", "a") == 0
-    told = capsys.readouterr().out
-    assert "the cosine schedule ends there" in told
-    assert "a larger --epochs" not in told
-    assert run("numpy", "--resume", "a", "--epochs", "4") == 2
-    assert "number of epochs, which the cosine schedule depends on, is 2" in capsys.readouterr().err
-
-
 def test_ctrl_c_says_how_to_resume(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("numpy", *QUICK, "--run-dir", "my run") == 0
     capsys.readouterr()

@@ -122,18 +122,6 @@ def test_a_trial_that_dies_is_told_by_its_exit_code(monkeypatch: pytest.MonkeyPa
     assert survey.trial("gpu") == Trial(False, "no answer within 0.5 seconds")
 
 
-def test_two_answers_in_one_line_and_empty_ones_after_it_are_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = 2 * '{"works": false, "said": "alone"}'
-    code = f"print('a warning'); print({both!r}, end='\\n\\n')"
-    monkeypatch.setattr(survey, "run", lambda command, seconds, **more: run([command[0], "-c", code], seconds, **more))
-    assert survey.trial("ranks") == Trial(False, "alone")
-
-
-def test_a_gpu_is_only_tried_where_there_are_one_and_numba_cuda(here: Facts) -> None:
-    possible = bool(here.gpus) and "numba-cuda" in here.installed
-    assert (here.gpu_trial is not None) == possible
-
-
 def test_bundled_data_that_cannot_be_read_is_an_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def damaged(name: str) -> None:
         raise DataError("train-images: truncated")
@@ -148,15 +136,6 @@ def test_bundled_data_that_cannot_be_read_is_an_answer(monkeypatch: pytest.Monke
     ]
     assert found[0].said == "train-images: truncated"
     assert place == f"GROUNDUP_DATA {tmp_path / 'absent'}"
-
-
-def test_damaged_full_data_is_found_in_its_own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = tmp_path / "mnist"
-    folder.mkdir()
-    (folder / "train-images-idx3-ubyte").write_bytes(b"not images")
-    monkeypatch.setenv("GROUNDUP_DATA", str(tmp_path))
-    mnist = survey._data()[0][1]
-    assert (mnist.status, mnist.folder) == ("damaged", str(folder))
 
 
 def run_command(*arguments: str) -> Any:
@@ -181,12 +160,6 @@ def test_the_command_exits_1_and_shows_the_fix_when_the_main_job_cannot_run(monk
     assert result.exit_code == 1
     assert 'fix: /home/ada/groundup/.venv/bin/python -m pip install "numpy>=2.0" "numba>=0.62"' in result.stdout
     assert "will not run here" in result.stdout
-
-
-def test_a_fix_of_several_commands_has_a_line_for_each() -> None:
-    finding = Finding("python", "problem", "too old", "make one\nuse it")
-    shown = list(report.lines(doctor.Diagnosis([finding], [], False)))
-    assert shown == [("problem", "python", "too old"), ("fix", "", "make one"), ("fix", "", "use it")]
 
 
 def test_json_is_one_document_with_the_environment(monkeypatch: pytest.MonkeyPatch, here: Facts) -> None:

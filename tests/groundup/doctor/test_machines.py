@@ -18,7 +18,6 @@ from tests.groundup.doctor.made_up_machines import (
     T4,
     WSL,
     fixes,
-    having,
     on,
     said,
     with_numba_cuda,
@@ -80,12 +79,6 @@ def test_numba_cuda_without_an_extra_lacks_the_libraries() -> None:
     facts = with_numba_cuda(on(RTX_4070, (13, 0)), {"cuda-bindings": "13.0.3"})
     assert "without an extra" in said(facts)["numba-cuda"].text
     assert fixes(facts) == {"numba-cuda": f'{PYTHON} -m pip install --upgrade "numba-cuda[cu13]>=0.30"'}
-
-
-def test_a_numba_cuda_that_is_too_old_is_upgraded() -> None:
-    facts = having(with_numba_cuda(on(T4, (12, 4)), CU12), numba_cuda="0.2.0")
-    assert "too old; stage 4 needs 0.30" in said(facts)["numba-cuda"].text
-    assert fixes(facts) == {"numba-cuda": f'{PYTHON} -m pip install --upgrade "numba-cuda[cu12]>=0.30"'}
 
 
 def test_colab_with_a_ptx_version_mismatch_pins_the_toolkit_to_the_driver() -> None:

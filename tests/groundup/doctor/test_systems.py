@@ -59,13 +59,6 @@ def test_no_compiler(facts: Facts, fix: str) -> None:
     assert doctor.judge(facts).ok
 
 
-def test_a_compiler_that_was_chosen_and_does_not_work_is_unset() -> None:
-    stages = (*STAGES[:2], StageFound("stage3_c", "unavailable", "CC is set to 'icc'", fix="unset CC"), STAGES[3])
-    facts = replace(LAPTOP, stages=stages, variables={"CC": "icc"})
-    assert fixes(facts) == {"C compiler": "unset CC"}
-    assert said(facts)["C compiler"].text == "CC is set to 'icc'"
-
-
 def test_windows_paths_with_blanks_are_quoted_as_powershell_takes_them() -> None:
     facts = replace(
         WINDOWS, executable="C:\\Users\\Ada L\\venv\\Scripts\\python.exe", root="C:\\Users\\Ada L\\groundup"
@@ -92,14 +85,6 @@ def test_an_externally_managed_python_gets_an_environment_and_never_pip_itself()
         "/usr/bin/python3 -m venv /home/ada/groundup/.venv",
         '/home/ada/groundup/.venv/bin/python -m pip install -e /home/ada/groundup "numba-cuda[cu13]>=0.30"',
     ]
-
-
-def test_an_environment_without_pip_uses_uv_or_brings_pip() -> None:
-    facts = on(RTX_4070, (13, 0), replace(LAPTOP, pip=False))
-    assert fixes(replace(facts, uv=True)) == {
-        "numba-cuda": f'uv pip install --python {PYTHON} --upgrade "numba-cuda[cu13]>=0.30"'
-    }
-    assert fixes(facts)["numba-cuda"].splitlines()[0] == f"{PYTHON} -m ensurepip --upgrade"
 
 
 @pytest.mark.parametrize(
@@ -134,21 +119,6 @@ def test_packages_that_are_missing_or_too_old_share_one_command() -> None:
     assert not doctor.judge(facts).ok
 
 
-def test_what_waits_for_a_missing_package_says_so_and_repeats_no_command() -> None:
-    installed = dict(LAPTOP.installed)
-    del installed["numba"]
-    broken = StageFound("stage4_numba_cuda", "broken", "ModuleNotFoundError: No module named 'numba'", missing="numba")
-    facts = replace(
-        LAPTOP,
-        installed=installed,
-        stages=(*STAGES[:3], broken),
-        emulator=Trial(False, "ModuleNotFoundError: No module named 'numba'"),
-    )
-    assert set(fixes(facts)) == {"numba"}
-    assert said(facts)["stage4_numba_cuda"].text == "needs numba: mend its line above first"
-    assert said(facts)["emulator"].text == "needs numba: mend its line above first"
-
-
 @pytest.mark.parametrize(
     ("error", "fix"),
     [
@@ -160,17 +130,6 @@ def test_a_stage_that_does_not_load(error: str, fix: str) -> None:
     facts = replace(LAPTOP, stages=(*STAGES[:3], StageFound("stage4_numba_cuda", "broken", error)))
     finding = said(facts)["stage4_numba_cuda"]
     assert (finding.status, finding.text, finding.fix) == ("problem", f"does not load: {error}", fix)
-
-
-def test_the_survey_finds_a_second_emulator_among_the_installed_packages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert not survey._basics().emulator_twice
-    package = tmp_path / "cuda_emulator-0.1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: cuda-emulator\nVersion: 0.1.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert survey._basics().emulator_twice
 
 
 def test_an_emulator_that_fails_is_a_problem() -> None:
@@ -232,11 +191,6 @@ def test_damaged_bundled_data_is_a_problem_and_restored_from_where_it_came() -> 
     assert said(replace(facts, checkout=False))["mnist-subset"].fix is None
 
 
-def test_a_data_folder_that_is_not_there_is_made() -> None:
-    facts = replace(LAPTOP, variables={"GROUNDUP_DATA": "/data/my sets"}, absent=("GROUNDUP_DATA",))
-    assert fixes(facts) == {"GROUNDUP_DATA": "mkdir -p '/data/my sets'"}
-
-
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "installing.md"
 
 
@@ -282,20 +236,6 @@ def test_mpiexec_of_another_mpi_is_told_with_the_command_that_mends_it() -> None
     windows = said(replace(WINDOWS, ranks_trial=failed))["ranks"]
     assert windows.fix is not None
     assert '"impi-rt"' in windows.fix
-
-
-@pytest.mark.parametrize(
-    ("variables", "text"),
-    [
-        ({"MPI_LOCALNRANKS": "6", "PMI_SIZE": "12"}, "6 share 4 cores: they wait for each other, so fewer are faster"),
-        ({"GROUNDUP_THREADS": "2"}, "GROUNDUP_THREADS=2: with so many threads each, more than 2 wait for each other"),
-    ],
-)
-def test_more_ranks_or_threads_than_cores_are_told(variables: dict[str, str], text: str) -> None:
-    facts = replace(LAPTOP, ranks_trial=MPI, mpiexec="mpiexec", cores=4, variables=variables)
-    finding = said(facts)["ranks"]
-    assert finding.status == "note"
-    assert text in finding.text
 
 
 @needs_mpi

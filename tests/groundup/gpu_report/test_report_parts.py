@@ -78,35 +78,6 @@ def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.Mo
     assert found.skipped[0].startswith("equivalence: skipped: ")
 
 
-def test_a_part_ends_where_the_device_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an illegal access every call fails: the rungs that come next are not wrong, they cannot run."""
-    answers = iter(["", "[700] CUDA_ERROR_ILLEGAL_ADDRESS"])
-
-    def synchronize() -> None:
-        if answer := next(answers):
-            raise RuntimeError(answer)
-
-    def raising() -> list[Any]:
-        return [failed("matmul", "raised RuntimeError: no")]
-
-    checks = [RungCheck("matmul", name, "float32", raising) for name in ("wrong", "illegal", "next")]
-    monkeypatch.setattr(report_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(report_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
-    monkeypatch.setattr(
-        report_parts, "BACKEND", SimpleNamespace(**vars(GPU), cuda=SimpleNamespace(synchronize=synchronize))
-    )
-    found = part()
-    report_parts.correctness(found)
-    assert [row["rung"] for row in found.rows] == ["wrong", "illegal"]
-    said = (
-        "after that the device does not work any more (RuntimeError: [700] CUDA_ERROR_ILLEGAL_ADDRESS): "
-        "what comes next in this part has not run"
-    )
-    assert found.skipped == [f"the other checks: skipped: {said}"]
-    assert found.status == "failed"
-    assert found.error.endswith(f"matmul illegal: matmul: raised RuntimeError: no; no rounding explains that; {said}")
-
-
 def test_a_part_without_time_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def right() -> list[Any]:
         clock[0] += 20.0
