@@ -53,7 +53,7 @@ def test_a_fault_is_recorded_with_its_place_and_ends_the_run():
     assert status[codes.POISON] == status[codes.ABSENT] == POISONS[0]
     assert not np.delete(status, [codes.POISON, codes.ABSENT]).any()
     with pytest.raises(Stopped):
-        fail_where_odd(np.array([2, 4, 7, 9]), address_of(status))
+        fail_where_odd(np.array([2, 4, 7, 9]), status)
     told = {codes.CODE: codes.RAISED, codes.SITE: 3, codes.BLOCK: 70_000, codes.THREAD: 2}
     told |= {codes.DETAIL: 7, codes.DETAIL + 1: -1, codes.DETAIL + 2: 2**40}
     assert {place: int(status[place]) for place in told} == told

@@ -16,6 +16,7 @@ import cuda_emulator
 from cuda_emulator import commands, scripts
 from cuda_emulator.scripts import Program, program_from, separated
 from cuda_emulator.settings import Settings, from_environment, to_environment
+from tests.wide import wide
 
 ROOT = Path(__file__).parents[2]
 ASKS = "from numba import cuda; print(cuda.is_available(), getattr(cuda, 'implementation', 'numba'))"
@@ -162,6 +163,7 @@ def test_child():
 """
 
 
+@wide
 def test_the_plugin_holds_in_workers_and_children_and_counts_refusals(tmp_path: Path) -> None:
     (tmp_path / "test_kernels.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\ncuda_emulator = off\n")

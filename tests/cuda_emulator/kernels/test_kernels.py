@@ -35,6 +35,15 @@ EXPENSIVE_MODES = {
     },
     "unchecked": {"matmul.tiled_16", "elementwise.move_particles", "scans.every_atomic"},
 }
+#: Seconds are what it costs to compile a kernel; these are much like another, so a short run only steps and walks.
+ALIKE = {
+    *("scans.scan_shuffle", "scans.bitonic_sort", "reductions.sum_block", "images.rotate_phases", "images.smooth"),
+    *("warps.votes", "warps.shuffles", "warps.half_warps", "warps.filter_active", "warps.count_keys"),
+    *("control.break_at_barrier", "control.threads_part_ways", "control.standardise_rows", "elementwise.mathematics"),
+    *("elementwise.integer_types", "language.precedence", "language.other_layouts", "language.rows_as_views"),
+    *("grids.rotate_in_turns", "grids.rotate_with_continue", "grids.rotate_by_some", "grids.rotate_blocks"),
+    "edges.continues_in_loops_that_vote",
+}
 #: Python runs it line by line for more than a second.
 SLOW_STEPS = {"matmul.register_blocked"}
 #: A walk takes no views with gaps and no default values, and shows one block alone.
@@ -46,7 +55,7 @@ def is_wide(mode: str, name: str) -> bool:
     """Whether a short run leaves this out."""
     if mode in EXPENSIVE_MODES:
         return name not in EXPENSIVE_MODES[mode]
-    return name in SLOW_STEPS and mode in ("step", "walk")
+    return name in (SLOW_STEPS if mode in ("step", "walk") else ALIKE)
 
 
 def runs() -> list[Any]:
