@@ -2,6 +2,7 @@
 
 import gc
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def _further_cases(items: list[pytest.Item]) -> list[pytest.Item]:
     shown: dict[tuple[Any, ...], set[tuple[int, str]]] = {}
     further = []
     for item in items:
-        values = set(enumerate(item.callspec._idlist)) if hasattr(item, "callspec") else set()
+        values = set(combinations(enumerate(item.callspec._idlist), 2)) if hasattr(item, "callspec") else set()
         if len(values) < 2 or _below(item.path, COMPLETE) or item.get_closest_marker("wide"):
             continue
         stage = next((name for name in STAGES if name in item.nodeid), None)

@@ -1,5 +1,7 @@
 """Check mode: results that depend on the order of threads are told, with the element, both values and both orders."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
