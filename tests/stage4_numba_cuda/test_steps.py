@@ -49,13 +49,14 @@ def trained(
     sizes: list[int] = SIZES,
     dtype: str = "float64",
     steps: int = 12,
+    batches: tuple[int, int] = (9, 6),
 ) -> tuple[list[float], list[np.ndarray]]:
     """The losses of some steps, and the parameters after them."""
     form = mlp(sizes, activation, dropout)
     network = stage.network.Network(form, loss=loss, seed=1, dtype=dtype)
     losses = []
     for i in range(steps):
-        rows = 9 if i % 4 else 6  # the batch shrinks and grows again
+        rows = batches[i % 4 == 0]  # the batch shrinks and grows again
         x, y = batch(loss, rows, sizes, seed=i)
         masks = step_masks(rows, form.dropouts(), seed=0, step=i, dtype="float64")
         losses.append(step(network, x, y, optimizer, masks))
@@ -100,6 +101,13 @@ def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: st
 def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> None:
     ours, theirs = STAGE.optimizers.SGD(0.05, momentum=0.9), REFERENCE.optimizers.SGD(0.05, momentum=0.9)
     options: dict[str, Any] = {"sizes": sizes, "activation": "tanh", "steps": 6}
+    assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_every_rung_takes_batches_of_more_rows_than_a_tile(rung: str) -> None:
+    ours, theirs = STAGE.optimizers.SGD(0.05), REFERENCE.optimizers.SGD(0.05)
+    options: dict[str, Any] = {"batches": (70, 33), "steps": 3}
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
 
 
