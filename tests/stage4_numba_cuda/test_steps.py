@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cuda_emulator import options
+from cuda_emulator.inspection import detecting, hooks
 from shared.architectures import mlp
 from shared.contract import Stage, load_stage
 from shared.dropout import step_masks
@@ -255,6 +256,18 @@ def test_the_slope_of_a_hinge_loss_is_the_same_where_a_score_is_nan(rung: str) -
     theirs = REFERENCE.network.Network(SIZES, loss="hinge", seed=1, dtype="float64")
     RUNGS[rung](ours, x, y, None)
     np.testing.assert_allclose(ours.layers[-1].grad_bias.copy_to_host(), theirs.gradients(x, y)[-1], rtol=1e-12)
+
+
+@wide  # check mode takes long to compile
+@pytest.mark.skipif(backend.BACKEND.name != "emulator", reason="check mode is the emulator's")
+@pytest.mark.parametrize("rung", ["fused", "few_kernels"])
+def test_no_two_threads_race_in_a_step(rung: str) -> None:
+    """The batch has more rows than a tile of the weights' gradient, so that its threads go on to a second one."""
+    hooks.register_detector(detecting.detect)
+    network = STAGE.network.Network([5, 4, 3], seed=1, dtype="float64")
+    x, y = batch("softmax_cross_entropy", 33, [5, 3])
+    with options(check=True):
+        assert np.isfinite(RUNGS[rung](network, x, y, STAGE.optimizers.SGD(0.1)))
 
 
 @pytest.mark.parametrize("rung", widely(reversed(RUNGS)))
