@@ -40,7 +40,10 @@ IMAGE = {
         Dropout(0.3),
         *(Flatten(), Residual((Dense(8), BatchNorm(), RELU)), Dropout(0.2), Dense(3)),
     ),
-    "a block first": (Residual((Conv(2, 3, padding=1), RELU)), RELU, Flatten(), Dense(3), BatchNorm()),
+    "a block first": (
+        *(Residual((Conv(2, 3, padding=1), RELU)), RELU, Conv(3, 2), RELU, Residual((Conv(3, 1),)), Flatten()),
+        *(Dense(3), BatchNorm()),
+    ),
     "nothing to learn": (MaxPool(4), Flatten()),
     "wide enough for Winograd": (Conv(17, 3), RELU, Conv(18, 3, padding=1), Flatten(), Dense(3)),
 }

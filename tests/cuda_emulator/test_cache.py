@@ -152,6 +152,13 @@ def test_another_value_of_a_global_makes_another_file(folder: Path, body: str, o
     assert path_with(body, TILE=one) != path_with(body, TILE=other)
 
 
+def test_another_default_of_a_parameter_makes_another_file(folder: Path) -> None:
+    kernel = function("out[0] = n")
+    of = [FunctionType(kernel.__code__, kernel.__globals__, "kernel", (default,)) for default in (1, 2, 2)]
+    one, other, same = (cache.path_of(FunctionSource(each), WHAT) for each in of)
+    assert one != other == same
+
+
 def test_a_device_function_changed_behind_another_makes_another_file(folder: Path) -> None:
     def outer(inner: Any) -> Any:
         return device("return inner(x)", name="outer", inner=inner)

@@ -43,6 +43,15 @@ def test_a_step_by_the_plan_gives_what_a_call_for_each_layer_gives(name: str, ru
             np.testing.assert_allclose(got, other.outputs(x, masks, training)[-1], rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.parametrize("rung", ["op_by_op", "fused", "one_call"])
+def test_gradients_alone_leave_the_running_statistics_as_they_are(rung: str) -> None:
+    made = network.Network(Architecture(*FORMS["rows"]), dtype="float64")
+    before = [each.copy() for each in made.running_statistics]
+    x, y = np.random.default_rng(0).normal(size=(6, made.layer_sizes[0])), np.zeros(6, np.int64)
+    network.STEP_LADDER[rung](made, x, y, None)
+    assert all(np.array_equal(one, other) for one, other in zip(made.running_statistics, before, strict=True))
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_float32_gives_what_float64_gives(name: str) -> None:
     """Sums of a few hundred products: seven digits, of which Winograd's transforms cost one or two."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cuda_emulator import options
+from cuda_emulator.inspection import detecting, hooks
 from shared.architectures import mlp
 from shared.contract import Stage, load_stage
 from shared.dropout import step_masks
@@ -49,13 +50,14 @@ def trained(
     sizes: list[int] = SIZES,
     dtype: str = "float64",
     steps: int = 12,
+    batches: tuple[int, int] = (9, 6),
 ) -> tuple[list[float], list[np.ndarray]]:
     """The losses of some steps, and the parameters after them."""
     form = mlp(sizes, activation, dropout)
     network = stage.network.Network(form, loss=loss, seed=1, dtype=dtype)
     losses = []
     for i in range(steps):
-        rows = 9 if i % 4 else 6  # the batch shrinks and grows again
+        rows = batches[i % 4 == 0]  # the batch shrinks and grows again
         x, y = batch(loss, rows, sizes, seed=i)
         masks = step_masks(rows, form.dropouts(), seed=0, step=i, dtype="float64")
         losses.append(step(network, x, y, optimizer, masks))
@@ -100,6 +102,13 @@ def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: st
 def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> None:
     ours, theirs = STAGE.optimizers.SGD(0.05, momentum=0.9), REFERENCE.optimizers.SGD(0.05, momentum=0.9)
     options: dict[str, Any] = {"sizes": sizes, "activation": "tanh", "steps": 6}
+    assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_every_rung_takes_batches_of_more_rows_than_a_tile(rung: str) -> None:
+    ours, theirs = STAGE.optimizers.SGD(0.05), REFERENCE.optimizers.SGD(0.05)
+    options: dict[str, Any] = {"batches": (70, 33), "steps": 3}
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
 
 
@@ -247,6 +256,18 @@ def test_the_slope_of_a_hinge_loss_is_the_same_where_a_score_is_nan(rung: str) -
     theirs = REFERENCE.network.Network(SIZES, loss="hinge", seed=1, dtype="float64")
     RUNGS[rung](ours, x, y, None)
     np.testing.assert_allclose(ours.layers[-1].grad_bias.copy_to_host(), theirs.gradients(x, y)[-1], rtol=1e-12)
+
+
+@wide  # check mode takes long to compile
+@pytest.mark.skipif(backend.BACKEND.name != "emulator", reason="check mode is the emulator's")
+@pytest.mark.parametrize("rung", ["fused", "few_kernels"])
+def test_no_two_threads_race_in_a_step(rung: str) -> None:
+    """The batch has more rows than a tile of the weights' gradient, so that its threads go on to a second one."""
+    hooks.register_detector(detecting.detect)
+    network = STAGE.network.Network([5, 4, 3], seed=1, dtype="float64")
+    x, y = batch("softmax_cross_entropy", 33, [5, 3])
+    with options(check=True):
+        assert np.isfinite(RUNGS[rung](network, x, y, STAGE.optimizers.SGD(0.1)))
 
 
 @pytest.mark.parametrize("rung", widely(reversed(RUNGS)))

@@ -111,6 +111,10 @@ def test_skip_and_next_go_on_and_check_comes_back(learner: Workspace, capsys: py
     mark_passed(locate(None, course()), SECOND)
     assert run("next") == 0
     assert "now: 1.3" in capsys.readouterr().out
+    last = course().tasks[-1]
+    assert next_task(locate(None, course()), last) == course().task("1.3"), (
+        "after the last comes the first that is left"
+    )
     write(learner, FIRST)
     assert run("check", "index_loops") == 0
     assert locate(None, course()).record.of("1.1").state == "passed"

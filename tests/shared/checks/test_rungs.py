@@ -66,6 +66,17 @@ def test_a_wrong_rung_is_found_with_its_place_and_the_others_go_on() -> None:
     }
 
 
+def test_a_softmax_that_overflows_far_from_zero_is_found() -> None:
+    def without_the_largest(z: Any, out: Any) -> Any:
+        with np.errstate(all="ignore"):
+            np.exp(z, out=out)
+            out /= out.sum(axis=1, keepdims=True)
+        return out
+
+    found = rungs.softmaxes(Pair(REFERENCE, REFERENCE, "float64"), without_the_largest, [(2, 3)])
+    assert [comparison.ok for comparison in found] == [True, False]
+
+
 def test_a_number_that_a_rung_does_not_write_is_found() -> None:
     found = worst_of(stage_with({"lazy": lambda a, b, out: out}), "matmul")["lazy"]
     assert not found.ok

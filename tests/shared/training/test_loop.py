@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from shared.data.datasets import Split
 from shared.dropout import dropout_mask
 from shared.training.checkpoints import load_checkpoint
 from shared.training.early_stopping import best_epoch_and_wait
+from shared.training.epochs import EpochRunner
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
+from shared.training.runs import Position
 from shared.training.schedules import Schedule, learning_rate_at
 from shared.training.settings import QUIET, Hooks, TrainingSettings
 from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, host, make, run
@@ -119,6 +122,14 @@ def test_early_stopping_waits_for_patience_epochs_after_the_best(numpy_stage: co
     assert len(result.epochs) == result.best_epoch + 3 < 60
     values = [getattr(record, monitor) for record in result.epochs]
     assert values.index(max(values) if monitor.endswith("accuracy") else min(values)) == result.best_epoch - 1
+
+
+def test_steps_that_are_taken_together_end_with_the_epoch_or_at_a_checkpoint(numpy_stage: contract.Stage) -> None:
+    """As on a GPU, which takes many: from any step, where a run was interrupted there. An epoch has 7."""
+    runner = EpochRunner(numpy_stage, *make(numpy_stage), DATA, TrainingSettings(2, 8), checkpoint_every=4)
+    resident: Any = SimpleNamespace(interval=100, take=lambda first, rates, before, meanwhile: rates)
+    taken = [len(runner._several_steps(resident, Position(step=step))) for step in (0, 3, 4, 6)]
+    assert taken == [4, 1, 3, 1]
 
 
 @pytest.mark.parametrize(

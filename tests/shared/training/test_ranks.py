@@ -9,7 +9,8 @@ import pytest
 
 from shared.checks.trajectory import compare_parameters, longest_sum
 from shared.communicator import Communicator, WholeBatch
-from shared.training.shared_step import parts_of
+from shared.contract import load_stage
+from shared.training.shared_step import SharedStep, parts_of
 from tests.mpi import needs_mpi, run_ranks
 from tests.shared.training.ranks_worker import BATCH, NETWORKS, trained
 from tests.stages import USABLE_STAGES
@@ -113,6 +114,17 @@ def test_every_row_is_in_one_part_and_one_rank_has_it() -> None:
             shares.append(one.rows(range(3, 8)))
         assert [row for share in shares for row in share] == [3, 4, 5, 6, 7]
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_rank_without_rows_adds_nothing_to_a_step() -> None:
+    stage, ranks = load_stage("numpy"), Communicator()
+    ranks.size = 2  # of one row the other rank has it
+    network, optimizer = stage.network.Network([3, 2], dtype="float64"), stage.optimizers.SGD(0.1)
+    shared, x, y = SharedStep(stage, network, optimizer, ranks, 1, True), np.ones((4, 3)), np.array([0, 1, 1, 1])
+    for rows, has_some in ((4, True), (1, False)):
+        loss = shared.take(rows, lambda own: (x[own.start : own.stop], y[own.start : own.stop], None))
+        assert (loss > 0) == has_some
+        assert any(gradient.any() for gradient in network.layer_gradients) == has_some
 
 
 class Gathering(Communicator):

@@ -33,6 +33,10 @@ def test_cosine_starts_at_base_passes_half_in_the_middle_and_nears_zero() -> Non
     assert 0.0 < got[-1] < 0.01
 
 
+def test_after_its_end_the_cosine_stays_0() -> None:
+    assert [learning_rate_at(0.8, Schedule("cosine"), step, 5, 4) for step in (20, 30, 40)] == [0.0] * 3
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_no_schedule_ever_rises(schedule: str) -> None:
     got = rates(schedule)

@@ -284,6 +284,11 @@ def test_what_is_no_result_is_wrong_and_no_error(tmp_path: Path, text: bytes) ->
     assert not examiner.compared(["1.1"], [{"": np.ones((2, 2))}], answered)["ok"]
 
 
+@pytest.mark.parametrize("shape", [(), (2,), (1, 2), (2, 2, 1)])
+def test_a_result_of_another_shape_is_wrong(shape: tuple[int, ...]) -> None:
+    assert questions.wrong_in({"": np.ones((2, 2))}, {"": np.ones(shape)}) is not None
+
+
 def test_an_examiner_stays_for_the_next_verdict_and_is_replaced_when_it_has_ended(learner: Workspace) -> None:
     write(learner, FIRST)
     examination.end_all()

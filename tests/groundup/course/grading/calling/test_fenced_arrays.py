@@ -1,5 +1,6 @@
 """Calls of a function by two threads, and the limit of its processor time. Python stands in for C here."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -51,3 +52,12 @@ def test_a_call_that_does_not_end_is_ended_and_the_verdict_says_so(monkeypatch: 
     assert verdict.what.startswith("a call in C took seconds of processor time where it should take less than one")
     assert verdict.what.endswith("while trying add_bias of (2, 3), and was stopped")
     assert "A counter of 16 bits" in verdict.cause
+
+
+@pytest.mark.parametrize(("place", "where"), [(4, "past the end"), (-1, "before the beginning")])
+def test_one_number_outside_an_array_is_seen(place: int, where: str) -> None:
+    def fill(x: np.ndarray, y: np.ndarray) -> None:
+        ctypes.c_double.from_address(y.ctypes.data + place * y.itemsize).value = 7.0
+
+    with pytest.raises(Wrong, match=rf"fill writes {where} of y \(4,\)"):
+        fenced_arrays._once("fill", fill, GIVEN, "float64", fenced_arrays.OUTSIDE, np.nan)
