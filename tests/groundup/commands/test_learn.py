@@ -15,6 +15,7 @@ from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task, course
 from groundup.course.rules import passing
+from groundup.course.rules.order import next_task
 from tests.groundup.course.course_helpers import mark_passed, write
 from tests.stages import STAGE_PARAMS
 from tests.wide import wide, widely
