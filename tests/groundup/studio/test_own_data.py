@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import shutil
 import time
 from dataclasses import replace
@@ -159,6 +160,6 @@ def test_data_outside_the_studio_s_folders_is_not_read(
 def test_a_run_on_its_own_images_can_be_made_again_and_is_not_exported(runs: Path) -> None:
     notes = load_checkpoint(runs / "flags" / "last.safetensors").about_run["notes"]
     words = command("stage2_numpy", notes, "runs/again")
-    assert f"--dataset {runs.parent / 'flags.npz'} --colour --hidden none" in words
+    assert f"--dataset {shlex.quote(str(runs.parent / 'flags.npz'))} --colour --hidden none" in words
     with pytest.raises(ValueError, match="takes images of 24 by 16 pixels, colour in 4 classes; an exported page"):
         embedded.data({"run": str(runs / "flags")})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -46,9 +48,9 @@ def test_a_folder_that_others_may_write_to_is_replaced_by_an_empty_one_of_this_p
     folder.mkdir()
     (folder / "planted.so").touch()
     folder.chmod(mode)
+    name, quoted = re.escape(str(folder)), re.escape(shlex.quote(str(folder)))
     with pytest.warns(
-        UserWarning,
-        match=rf"the cache folder {folder} is not used: .* To mend it: rm -r {folder}; what lies there may be theirs",
+        UserWarning, match=f"the cache folder {name} is not used: .* To mend it: rm -r {quoted}; what lies there may be"
     ):
         found = caches.private(folder)
     assert found != folder
@@ -76,7 +78,7 @@ def test_a_folder_of_another_user_is_ignored(tmp_path):
     folder = tmp_path / "gpu"
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, -1)
-    with pytest.warns(UserWarning, match=rf"{folder} belongs to another user. To mend it: sudo rm -r"):
+    with pytest.warns(UserWarning, match=rf"{re.escape(str(folder))} belongs to another user. To mend it: sudo rm -r"):
         assert caches.private(folder) != folder
 
 
@@ -110,7 +112,7 @@ def test_a_file_that_somebody_else_could_have_written_is_not_read(tmp_path, plan
     path.chmod(0o600)
     assert private_folder.read(path) == b"ours"
     plant(path)
-    with pytest.raises(OSError, match=str(path)):
+    with pytest.raises(OSError, match=re.escape(str(path))):
         private_folder.read(path)
 
 
