@@ -1,4 +1,4 @@
-"""Stages for tests of what measures them: rooms of which only those are furnished that the measurement enters."""
+"""Fake stages for the tests of measurements: they have only the modules that the measurement uses."""
 
 import types
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ def fake_stage(
     step_ladder: dict[str, Callable[..., float]] | None = None,
 ) -> contract.Stage:
     """A stage with this matmul ladder, NumPy's products, and, where given, ceilings and a step ladder."""
-    room = types.SimpleNamespace()
+    module = types.SimpleNamespace()
     matmul = types.SimpleNamespace(
         LADDER=ladder,
         matmul=lambda a, b, out=None: np.matmul(a, b, out=out),
@@ -35,7 +35,7 @@ def fake_stage(
     if step_ladder is not None:
         network.STEP_LADDER = step_ladder
     optimizers = types.SimpleNamespace(SGD=lambda learning_rate: None)
-    return contract.Stage(name, arrays, matmul, room, room, room, network, optimizers, ceilings)  # type: ignore[arg-type]
+    return contract.Stage(name, arrays, matmul, module, module, module, network, optimizers, ceilings)  # type: ignore[arg-type]
 
 
 class FakeNetwork:

@@ -9,14 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.contract import Stage, load_stage
-from tests.stages import STAGE_PARAMS
+from tests.floors.ladders import rungs
 from tests.wide import widely
 
-RUNGS = [
-    pytest.param(param.values[0], rung, id=f"{param.values[0]}-{rung}", marks=param.marks)
-    for param in STAGE_PARAMS
-    for rung in ([None] if param.marks else load_stage(param.values[0]).convolution.CONVOLUTION_LADDER)
-]
+RUNGS = rungs("convolution", "CONVOLUTION_LADDER")
 few = settings(
     max_examples=15,
     deadline=None,

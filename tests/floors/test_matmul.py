@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from shared.contract import Stage, load_stage
-from tests.stages import AWKWARD_SIZES, USABLE_STAGES
+from tests.floors.ladders import rungs
+from tests.stages import AWKWARD_SIZES
 
-RUNGS = [(name, rung) for name in USABLE_STAGES for rung in load_stage(name).matmul.LADDER]
+RUNGS = rungs("matmul", "LADDER")
 PRODUCTS = ("matmul", "matmul_tn", "matmul_nt")
 
 
@@ -62,11 +63,12 @@ def test_ladder_has_several_rungs_and_ends_in_what_matmul_uses(stage: Stage) -> 
     assert np.array_equal(host(stage, last(a, b)), host(stage, stage.matmul.matmul(a, b)))
 
 
-def test_matmul_leaves_its_inputs_alone(stage: Stage) -> None:
-    a, b = random_pair(3, 4, 4, "float64")
+@pytest.mark.parametrize(("stage_name", "rung"), RUNGS)
+def test_every_rung_and_the_transposed_products_leave_their_inputs_alone(stage_name: str, rung: str) -> None:
+    stage, (a, b) = load_stage(stage_name), random_pair(3, 4, 4, "float64")
     as_a, as_b = stage.arrays.asarray(a, "float64"), stage.arrays.asarray(b, "float64")
-    for rung in (*stage.matmul.LADDER.values(), stage.matmul.matmul_nt):
-        rung(as_a, as_b)
+    for multiply in (stage.matmul.LADDER[rung], stage.matmul.matmul_nt):
+        multiply(as_a, as_b)
     stage.matmul.matmul_tn(as_b, as_b)
     assert np.array_equal(host(stage, as_a), a)
     assert np.array_equal(host(stage, as_b), b)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,12 @@ VARIABLES = ("CACHE", "COURSE", "CSRC", "CUDA", "DATA", "EMULATOR", "LEARN_SECON
 PACKAGES = ("groundup", "shared", "cuda_emulator", "stage3_c", "stage4_numba_cuda")
 
 
+@cache
+def root() -> Any:
+    return typer.main.get_command(program([]))
+
+
+@cache
 def described(command: Any, name: str = "") -> dict[str, dict[str, str]]:
     """A command and those below it, as describe.sh wrote them down."""
     found: dict[str, dict[str, str]] = {name: {}}
@@ -40,13 +47,12 @@ def described(command: Any, name: str = "") -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda name: name or "groundup")
 def test_a_command_still_takes_every_option_that_it_took(command: str) -> None:
-    root: Any = typer.main.get_command(program([]))
-    now = described(root)[command]
+    now, called = described(root())[command], root()
     options = {name: kind for name, kind in COMMANDS[command].items() if kind != "argument"}
     assert options.items() <= now.items()
     for word in command.split():
-        root = root.commands[word]
-    arguments = [each for each in root.params if each.param_type_name == "argument"]
+        called = called.commands[word]
+    arguments = [each for each in called.params if each.param_type_name == "argument"]
     # They have no names when they are typed: a script and its arguments may be one argument of many words.
     assert len(COMMANDS[command]) - len(options) <= len(arguments) or any(each.nargs == -1 for each in arguments)
 

@@ -1,9 +1,9 @@
 """After its first step, stage 2 trains without allocating anything that grows with the batch.
 
 NumPy reports its memory to tracemalloc. The measure is the most that a step holds above what was held when it
-began. What NumPy and Python need for themselves is the same for 10,000 rows and for 40,000: array headers, tuples, and
+began. What NumPy and Python need for themselves is the same for 10,000 rows and for 20,000: array headers, tuples, and
 the buffer through which NumPy broadcasts in place, which is at most 8192 numbers long (np.getbufsize) and is full
-at either size. One array of a single byte for each row would add 30,000 bytes.
+at either size. One array of a single byte for each row would add 10,000 bytes.
 """
 
 import tracemalloc
@@ -21,7 +21,7 @@ from tests.wide import widely
 
 STAGE = load_stage("stage2_numpy")
 STAGE_ARRAYS = load_part("stage2_numpy", "arrays")
-SMALL, LARGE = 10_000, 40_000
+SMALL, LARGE = 10_000, 20_000
 SIZES = [6, 5, 4, 3]
 SLACK = 4000  # bytes, which Python's own objects of a step vary by; a small part of one byte for each further row
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -132,8 +132,8 @@ def test_what_the_steps_leave_behind_does_not_pile_up() -> None:
         tracemalloc.stop()
 
 
-def image_room_calls(batch: int) -> dict[str, Callable[[], object]]:
-    """Every function of the rooms of convolution on a batch of this size, with memory for all that it needs."""
+def image_calls(batch: int) -> dict[str, Callable[[], object]]:
+    """Every function of the modules of convolution on a batch of this size, with memory for all that it needs."""
     conv, pool, norm = STAGE.convolution, STAGE.pooling, STAGE.batch_norm
     rng = np.random.default_rng(0)
     x, weights, bias = (rng.normal(size=shape).astype("float32") for shape in ((batch, 2, 6, 6), (3, 2, 3, 3), 3))
@@ -155,11 +155,11 @@ def image_room_calls(batch: int) -> dict[str, Callable[[], object]]:
     }
 
 
-@pytest.mark.parametrize("name", image_room_calls(1))
-def test_the_rooms_of_convolution_allocate_the_same_for_any_batch_size(name: str) -> None:
+@pytest.mark.parametrize("name", image_calls(1))
+def test_the_modules_of_convolution_allocate_the_same_for_any_batch_size(name: str) -> None:
     peaks = []
     for batch in (5_000, 10_000):  # at either, a buffer of 8192 numbers is full
-        call = image_room_calls(batch)[name]
+        call = image_calls(batch)[name]
         call()
         peaks.append(peak_of(call))
     assert peaks[1] - peaks[0] < SLACK
