@@ -51,7 +51,6 @@ def test_the_page_names_every_option_of_the_command() -> None:
         assert f"| `{option}" in TEXT
 
 
-@pytest.mark.slow
 def test_the_missing_barrier_of_the_page_hides_from_the_compiler_and_not_from_step_mode() -> None:
     x = np.arange(1, 33, dtype=np.float32)
     compiled, stepped = np.zeros(32, np.float32), np.zeros(32, np.float32)
@@ -65,7 +64,6 @@ def test_the_missing_barrier_of_the_page_hides_from_the_compiler_and_not_from_st
         assert (stepped != x[::-1]).sum() == 16
 
 
-@pytest.mark.slow
 def test_the_example_agrees_with_numpy_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     emulator_docs.example().main(17, 5, 33)
     assert "(17, 5) @ (5, 33): largest difference from NumPy" in capsys.readouterr().out

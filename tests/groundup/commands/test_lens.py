@@ -184,7 +184,6 @@ def test_every_kernel_that_the_compile_check_knows_has_a_launch_here(of_tensor_c
 
 
 @ours
-@pytest.mark.slow
 @wide
 def test_the_kernels_of_a_training_step_are_caught_in_one() -> None:
     from groundup.kernels.launching import KERNELS, project_launch

@@ -318,7 +318,6 @@ def test_wrong_kernels_are_caught_and_right_ones_are_not() -> None:
         assert all(part in text for part in parts), text
 
 
-@pytest.mark.slow
 def test_every_kernel_compiles_for_float32_on_old_and_new_architectures_within_its_budget() -> None:
     # Where inner loops are looked into; the long kernels on the oldest, too. Every kernel on every architecture in the
     # wide tests, and in `groundup check --compile`.
@@ -334,7 +333,6 @@ def test_every_kernel_compiles_for_float32_on_old_and_new_architectures_within_i
     assert all((m.hot_loop is not None) == (find_nvdisasm() is not None) for m in products)
 
 
-@pytest.mark.slow
 def test_every_kernel_compiles_for_float64_within_its_budget() -> None:
     lines = MAIN if WIDE else [line for line in MAIN if line in LOOKED_INTO or line in OF_EACH_FILE]
     with_dtype = [line for line in lines if "float64" in line.dtypes]
