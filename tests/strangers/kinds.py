@@ -181,7 +181,7 @@ def _head(content: bytes) -> int:
 
 def _begun(folder: Path, *options: str) -> Path:
     """The checkpoint of a run that has not taken a step."""
-    from tests.promises.earlier_files import run
+    from tests.program import run
 
     run("train", "2", "--run-dir", str(folder), "--quiet", *options)
     return folder / "last.safetensors"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from groundup import eight_bits
-from groundup.cli import main
 from groundup.train import DEFAULTS
 from groundup.trained import as_learned, load_data, open_checkpoint
 from shared.contract import load_stage
@@ -17,6 +16,7 @@ from shared.data.datasets import Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.training import loop
 from shared.training.settings import QUIET, Saving, TrainingSettings
+from tests.program import ran
 
 FULL = load_dataset("mnist-subset")
 
@@ -35,11 +35,9 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
-    with pytest.raises(SystemExit) as left:
-        main(["check", *map(str, arguments)])
-    assert int(left.value.code or 0) == code
-    captured = capsys.readouterr()
-    return captured.err if code else captured.out
+    ended, out, err = ran(capsys, "check", *arguments)
+    assert ended == code
+    return err if code else out
 
 
 def test_the_document_has_answers_size_time_and_steps(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from cuda_emulator.inspection import blocks_to_trace, extent, sizes
-from groundup import cli
 from groundup.kernels.catalogue import CATALOGUE
 from stage4_numba_cuda.backend import BACKEND
+from tests.program import ran
 from tests.wide import WIDE, wide, widely
 
 ours = pytest.mark.skipif(BACKEND.name != "emulator", reason="stage 4's kernels are traced on the emulator only")
@@ -69,12 +69,8 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("kernels.py").write_text(SCRIPT)
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str, str]:
-    """(exit code, stdout, stderr) of `groundup lens ARGUMENTS`."""
-    with pytest.raises(SystemExit) as end:
-        cli.main(["lens", *arguments])
-    captured = capsys.readouterr()
-    return end.value.code, captured.out, captured.err
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    return ran(capsys, "lens", *arguments)
 
 
 def profiles(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:

@@ -47,17 +47,6 @@ def test_argument_notation_is_numbers_and_arrays_of_any_type() -> None:
     assert made == (types.Array(float64, 2, "C"), types.Array(int32, 1, "C"), float64)
 
 
-@pytest.mark.parametrize("wrong", ["T[2", "T[]", "float", "int31[1]", "[2]"])
-def test_argument_notation_refuses_what_it_is_not(wrong: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown argument type '.*; expected T or one of float32"):
-        words(f"T[1] {wrong}")
-
-
-def test_kernel_is_left_out_where_the_architecture_is_too_old() -> None:
-    line = entry("matmul.tensor", "T[2]", 256, 128, 128, needs=(8, 0), dtypes=("float32",))
-    assert [job.capability for job in jobs([line], CAPABILITIES)] == list(CAPABILITIES[1:])
-
-
 def is_kernel(value: Any) -> bool:
     return hasattr(value, "py_func") and not getattr(value, "targetoptions", {"device": True}).get("device")
 

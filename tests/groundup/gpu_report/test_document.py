@@ -133,20 +133,12 @@ def test_nothing_is_added_to_a_quick_report_or_to_what_is_none(
     assert "is no GPU report" in second
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "before it had written anything"),
-        ('{"status": "ok", "rows": [', "and what it wrote cannot be read: "),
-        ('["garbage"]', "and what it wrote is no part of a report"),
-    ],
-)
-def test_a_part_that_writes_garbage_costs_only_itself(text: str, said: str, parts: Parts, tmp_path: Path) -> None:
-    parts.give(steps=text, launches=FINE)
+def test_a_part_that_writes_garbage_costs_only_itself(parts: Parts, tmp_path: Path) -> None:
+    parts.give(steps='{"status": "ok", "rows": [', launches=FINE)
     assert command(tmp_path, "--only", "steps,launches") == 1
     found = written(tmp_path)["parts"]
     assert (found["steps"]["status"], found["steps"]["rows"], found["launches"]["status"]) == ("error", [], "ok")
-    assert said in found["steps"]["error"]
+    assert "and what it wrote cannot be read: " in found["steps"]["error"]
 
 
 def test_a_full_disk_does_not_end_the_report_and_the_screen_has_the_results(
