@@ -105,10 +105,9 @@ def test_mistakes_are_one_sentence(
     assert error.count("\n") == 1
 
 
-def test_options_of_eight_bits_need_eight_bits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, "--calibrate", 5, code=2) == "error: --calibrate belongs to --int8\n"
-    assert said(capsys, "--data-dir", "here", code=2) == "error: --data-dir belongs to --int8\n"
-
-
-def test_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_eight_bits_need_eight_bits_and_these_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in ("--calibrate", "--data-dir"):
+        assert said(capsys, option, 5, code=2) == f"error: {option} belongs to --int8\n"
     assert "holds no run" in said(capsys, "--int8", tmp_path, code=2)

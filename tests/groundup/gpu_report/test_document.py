@@ -100,29 +100,21 @@ def test_a_part_that_finds_nothing_the_second_time_keeps_its_rows(parts: Parts, 
     assert found["error"] == "again: no GPU; the rows are those of the time before"
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ({"device": GPU | {"name": "NVIDIA H200"}}, "of NVIDIA H100, and this device is NVIDIA H200"),
-        ({"environment": {"revision": "def"}}, "of revision abc, and this is def"),
-    ],
-)
-def test_parts_of_another_gpu_or_revision_are_not_added(
-    other: dict[str, Any], said: str, parts: Parts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_nothing_is_added_to_what_is_of_another_gpu_or_revision_quick_or_no_report(
+    parts: Parts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts.give(steps=STEPS)
     command(tmp_path, "--only", "steps")
     before = written(tmp_path)
-    parts.give(device=DEVICE | other)
-    assert command(tmp_path, "--only", "steps", "--add") == 2
-    assert said in capsys.readouterr().err
-    assert written(tmp_path)["parts"] == before["parts"]
-
-
-def test_nothing_is_added_to_a_quick_report_or_to_what_is_none(
-    parts: Parts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parts.give(steps=STEPS)
+    for other, said in (
+        ({"device": GPU | {"name": "NVIDIA H200"}}, "of NVIDIA H100, and this device is NVIDIA H200"),
+        ({"environment": {"revision": "def"}}, "of revision abc, and this is def"),
+    ):
+        parts.give(device=DEVICE | other)
+        assert command(tmp_path, "--only", "steps", "--add") == 2
+        assert said in capsys.readouterr().err
+        assert written(tmp_path)["parts"] == before["parts"]
+    parts.give(device=DEVICE)
     command(tmp_path, "--only", "steps", "--quick")
     assert command(tmp_path, "--only", "steps", "--add") == 2
     (tmp_path / JSON_NAME).write_text("{}")
