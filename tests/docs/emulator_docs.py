@@ -13,7 +13,7 @@ import importlib.util
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -247,11 +247,11 @@ def listings() -> dict[str, Callable[[], str]]:
     }
 
 
-def refreshed(page: str) -> str:
-    """The page with every listing made anew."""
-    makers = listings()
-    return LISTING.sub(lambda found: f"{found[1]}\n{makers[found[2]]()}\n\n", page)
+def refresh(page: Path, makers: Mapping[str, Callable[[], str]]) -> None:
+    """Make every listing of a page anew."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(LISTING.sub(lambda found: f"{found[1]}\n{makers[found[2]]()}\n\n", text), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    refresh(PAGE, listings())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,11 @@ from cuda_emulator.inspection import (
     standalone,
 )
 from shared.numbers import plural
+from tests.docs.emulator_docs import refresh
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "lens.md"
 FIGURES = ROOT / "docs" / "figures"
-LISTING = re.compile(r"(<!-- listing: (\S+) -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
 
 SIZE = (256, 256, 256)
 """Of the ladder's product. One block of the upper rungs is a quarter of the result."""
@@ -177,13 +176,7 @@ def drawn(file: str) -> str:
     return picture.replace("<style>", "<style>svg.lens{background:var(--ground)}", 1) + "\n"
 
 
-def refreshed(page: str) -> str:
-    """The page with every listing made anew."""
-    makers = listings()
-    return LISTING.sub(lambda found: f"{found[1]}\n{makers[found[2]]()}\n\n", page)
-
-
 if __name__ == "__main__":
-    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    refresh(PAGE, listings())
     for file in figures():
         (FIGURES / file).write_text(drawn(file), encoding="utf-8")

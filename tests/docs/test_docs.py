@@ -269,16 +269,11 @@ KERNELS = re.compile(r"@cuda\.jit|stage4_numba_cuda")
 """What the programs of a page with kernels hold: kernels of their own, or the project's."""
 
 
-def of_kernels(page: Path) -> list[pytest.MarkDecorator]:
-    """The marks of a page with kernels."""
-    return [pytest.mark.slow] if page.stem in COMPILED_ALWAYS else [pytest.mark.slow, wide]
-
-
 WITH_PROGRAMS = [
     pytest.param(
         page,
         id=str(page.relative_to(ROOT)),
-        marks=of_kernels(page) if any(KERNELS.search(block.text) for block, _ in found) else [],
+        marks=wide if page.stem not in COMPILED_ALWAYS and any(KERNELS.search(b.text) for b, _ in found) else (),
     )
     for page in PAGES
     if (found := programs(page))

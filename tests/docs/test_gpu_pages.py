@@ -16,7 +16,7 @@ from tests.docs.test_recorded_numbers import page, same, table
 
 H100, H200 = RECORDS / "nvidia-h100-80gb-hbm3-2026-11-22", RECORDS / "nvidia-h200-2026-11-26"
 GPU_PAGE = "docs/benchmarks/gpu.md"
-STORY = "docs/guides/step-on-a-gpu.md"
+CUDA, STORY = "docs/cuda.md", "docs/guides/step-on-a-gpu.md"
 SMALL, LARGE = gpu_goals.SMALL, gpu_goals.LARGE
 BATCHES = (64, 256, 1024)
 MODELS = ("lenet5", "fashion_cnn", "residual_cnn")
@@ -114,10 +114,10 @@ def test_the_ladders_of_products() -> None:
             values += product(4096, precision, rung) if is_there else (None, None)
         assert_same(cells, values)
     assert {row[0] for row in told} == {row["rung"] for name in TENSOR for row in rows("ladder", precision=name)}
-    for rung, *cells in table("docs/cuda.md", "| rung | TFLOP/s | share of cuBLAS |"):
+    for rung, *cells in table(CUDA, "| rung | TFLOP/s | share of cuBLAS |"):
         tflops, share = product(4096, "float32", rung)
         assert_same(cells, [tflops, None if rung == "cuBLAS" else share])
-    for rung, *cells in table("docs/cuda.md", "| rung | tf32 | bf16 |"):
+    for rung, *cells in table(CUDA, "| rung | tf32 | bf16 |"):
         assert_same(cells, [product(4096, precision, rung)[1] for precision in TENSOR[:2]])
 
 
@@ -292,126 +292,67 @@ def us(value: float) -> str:
 
 
 def _sentences() -> Iterator[tuple[str, str]]:
-    """(page, words that stand in it), with the record's numbers."""
-    resident, graph = (
-        {batch: us(step(SMALL, batch, who)) for batch in BATCHES} for who in ("resident", "resident, graph")
-    )
-    goal = times(SMALL, 64, "resident")
-    yield GPU_PAGE, f"takes {resident[64]} µs a step: {goal:.3g} times as fast as PyTorch's graph"
+    """(page, words that stand in it), with the record's numbers that stand in no table of the page."""
+    resident, goal = us(step(SMALL, 64, "resident")), times(SMALL, 64, "resident")
     profiled = {batch: f"(784, 128, 10) b{batch} resident, rung" for batch in BATCHES}
     persistent = {batch: of_kernel(f"{title} persistent", "persistent") for batch, title in profiled.items()}
     names = ("forward", "head", "update")
-    three = {batch: sum(of_kernel(f"{title} graph", name) for name in names) for batch, title in profiled.items()}
+    parts_of_three = {batch: [of_kernel(f"{title} graph", name) for name in names] for batch, title in profiled.items()}
+    three = {batch: sum(each) for batch, each in parts_of_three.items()}
     yield GPU_PAGE, f"works {persistent[64]:.2f} of these microseconds"
     yield STORY, f"works {persistent[64]:.2f} of these microseconds"
-    yield GPU_PAGE, f"{graph[256]} µs beside {resident[256]} and {graph[1024]} beside {resident[1024]}"
     yield GPU_PAGE, f"{persistent[256]:.4g} µs a step at 256 and {persistent[1024]:.1f} at 1,024"
     yield GPU_PAGE, f"kernels of graph {three[256]:.1f} and {three[1024]:.1f}"
-    given = step(SMALL, 64, "persistent")
-    yield GPU_PAGE, f"takes {us(given)} µs, {times(SMALL, 64, 'persistent'):.3g} times PyTorch's graph"
     copying, whole = host()
     yield GPU_PAGE, f"{copying:.0f} of {whole:.0f} ms were in numba-cuda's `copy_to_device`"
     yield STORY, f"of {whole:.0f} ms, {copying:.0f} are in numba-cuda's `copy_to_device`"
+    yield GPU_PAGE, f"takes {resident} µs a step: {goal:.3g} times as fast as PyTorch's graph"
+    given = us(step(SMALL, 64, "persistent"))
+    yield GPU_PAGE, f"takes {given} µs, {times(SMALL, 64, 'persistent'):.3g} times PyTorch's graph"
     ratios = [f"{times(LARGE, batch, 'resident'):.3g}" for batch in BATCHES]
     yield GPU_PAGE, f"{ratios[0]}, {ratios[1]} and {ratios[2]} times as fast as PyTorch's graph at batches of"
-    beside = [times(SMALL, 64, "resident", "fastest_pytorch", "compiled")]
-    beside += [times(LARGE, batch, "resident", "fastest_pytorch", "compiled") for batch in (64, 1024)]
-    yield GPU_PAGE, f"{beside[0]:.3g} times as fast with 784-128-10 and {beside[1]:.3g} times with 784-512-512-10"
-    yield GPU_PAGE, f"is faster than ours ({beside[2]:.3g})"
-    for rung, size in (("fitted_tile", 1024), ("warp_tiled", 1024)):
-        yield GPU_PAGE, f"reaches {product(size, 'float32', rung)[1]:.0f} %"
-    for size in (2048, 4096):
-        assert round(product(size, "float32", "fitted_tile")[1], 1) == 89.2
-    yield GPU_PAGE, "reach 0.892 of cuBLAS's speed"
     gains = [product(n, "float32", "wide_tile")[0] / product(n, "float32", "warp_tiled")[0] - 1 for n in (4096, 2048)]
     yield GPU_PAGE, f"gained {gains[0]:.0%} over warp_tiled at 4,096, and {gains[1]:.0%} at 2,048".replace("%", " %")
-    tensor = {
-        (precision, size): [us(product(size, precision, rung)[0]) for rung in ("pipelined", "wide_tile")]
-        for precision in ("tf32", "bf16")
-        for size in (2048, 4096)
-    }
-    for name in (GPU_PAGE, "docs/cuda.md"):
-        yield name, f"{' beside '.join(tensor['bf16', 2048])}"
-    yield GPU_PAGE, f"{tensor['tf32', 2048][0]} TFLOP/s beside {tensor['tf32', 2048][1]} in tf32"
-    yield "docs/cuda.md", f"{tensor['tf32', 4096][1]} TFLOP/s beside {tensor['tf32', 4096][0]}"
-    yield "docs/cuda.md", f"{tensor['tf32', 2048][0]} beside {tensor['tf32', 2048][1]} in tf32"
-    yield "docs/cuda.md", f"in bf16 at 4,096, too, {' beside '.join(tensor['bf16', 4096])}"
-    steps = {model: us(known("step", model, 64, "graph")) for model in MODELS}
-    again = {model: us(known("step", model, 64, "graph", "fastest_pytorch")) for model in MODELS}
-    against = {model: the("networks", kind="step", model=model, batch=64, who="graph")["against"] for model in MODELS}
-    yield GPU_PAGE, f"LeNet-5 reaches {against['lenet5']['graph']:.3g} times PyTorch's graph at batch 64 (goal: 2)"
-    yield GPU_PAGE, f"the Fashion CNN {against['fashion_cnn']['graph']:.3g} (1.3)"
-    yield GPU_PAGE, f"the residual CNN {against['residual_cnn']['graph']:.3g} (1)"
-    yield GPU_PAGE, f"work {kernels()['lenet5 b64 ours graph'][0]:.0f} of {steps['lenet5']} µs"
-    yield GPU_PAGE, f"{again['fashion_cnn']} µs in place of {steps['fashion_cnn']} for the Fashion CNN"
-    yield GPU_PAGE, f"{again['residual_cnn']} in place of {steps['residual_cnn']} for the residual CNN"
-    one, many = (us(known("inference", "lenet5", batch, "in use")) for batch in (1, 64))
-    yield GPU_PAGE, f"{many} µs beside {one}"
     backward = [the("networks", kind="convolution", part="backward", who=who)["median"] * 1e6
                 for who in ("in use", "PyTorch", "PyTorch TF32")]  # fmt: skip
-    yield (
-        GPU_PAGE,
-        f"ours takes {us(backward[0])} µs, and PyTorch's {us(backward[1])} with TF32 off and {us(backward[2])}",
-    )
+    told = f"ours takes {us(backward[0])} µs, and PyTorch's {us(backward[1])} with TF32 off and {us(backward[2])}"
+    yield GPU_PAGE, told
     empty = the("launches", kind="replay of 20")["done"]["median"]
     yield GPU_PAGE, f"a captured kernel that does nothing takes {us(1e6 * empty)} µs"
     # the other pages
-    theirs = us(step(SMALL, 64, "PyTorch graph, resident"))
     readme = "README.md"
-    summary = the("training", kind="summary")
     tflops, share = product(4096, "float32", "fitted_tile")
-    yield (
-        readme,
-        f"multiply large matrices of float32 at {share:.0f} % of cuBLAS's speed, and a training step takes "
-        f"{resident[64]} µs",
-    )
+    multiply = f"multiply large matrices of float32 at {share:.0f} % of cuBLAS's speed, and a training step takes"
+    yield readme, f"{multiply} {resident} µs"
     tensor_share = max(row["share_of_cublas"] for row in rows("ladder", size=4096, precision="tf32")[1:])
     yield readme, f"| {us(tflops)} TFLOP/s, {share:.0f} % of cuBLAS | on the tensor cores {100 * tensor_share:.0f} %"
-    yield readme, f"| {resident[64]} µs: {goal:.3g} times as fast as PyTorch's CUDA graph | {beside[0]:.3g} times with"
-    assert goal > times(SMALL, 256, "resident") > times(SMALL, 1024, "resident")
-    yield (
-        readme,
-        f"x and y from the host | {times(SMALL, 64, 'persistent'):.3g} times as fast as PyTorch's graph | slower",
-    )
-    yield readme, f"GPU, LeNet-5, batch 64 | {against['lenet5']['graph']:.3g} times as fast as PyTorch's graph | slower"
-    yield "docs/benchmarks/README.md", f"| stage 4 on an H200, data on the GPU | {resident[64]} µs |"
+    beside = times(SMALL, 64, "resident", "fastest_pytorch", "compiled")
+    yield readme, f"| {resident} µs: {goal:.3g} times as fast as PyTorch's CUDA graph | {beside:.3g} times with"
+    from_host = f"{times(SMALL, 64, 'persistent'):.3g} times as fast as PyTorch's graph"
+    yield readme, f"x and y from the host | {from_host} | slower"
+    lenet = the("networks", kind="step", model="lenet5", batch=64, who="graph")["against"]["graph"]
+    yield readme, f"GPU, LeNet-5, batch 64 | {lenet:.3g} times as fast as PyTorch's graph | slower"
+    theirs = us(step(SMALL, 64, "PyTorch graph, resident"))
+    yield "docs/benchmarks/README.md", f"| stage 4 on an H200, data on the GPU | {resident} µs |"
     yield "docs/benchmarks/README.md", f"in a CUDA graph, data on the GPU | {theirs} µs |"
     shares = [product(size, "float32", "fitted_tile")[1] / 100 for size in (1024, 2048)]
-    yield (
-        "docs/cuda.md",
-        f"reached {shares[0]:.2f} of cuBLAS's speed at 1,024 on the H200, and {shares[1]:.2f} at 2,048",
-    )
+    yield CUDA, f"reached {shares[0]:.2f} of cuBLAS's speed at 1,024 on the H200, and {shares[1]:.2f} at 2,048"
     convolution = {row["who"]: us(1e6 * row["median"]) for row in rows("networks", kind="convolution", part="forward")}
-    yield (
-        "docs/cuda.md",
-        f"naive takes {convolution['naive']} µs, im2col {convolution['im2col']}, implicit_tile "
-        f"{convolution['implicit_tile']}, fitted {convolution['fitted']}, and cuDNN {convolution['PyTorch']}",
-    )
+    ours = ", ".join(f"{rung} {convolution[rung]}" for rung in ("im2col", "implicit_tile", "fitted"))
+    yield CUDA, f"naive takes {convolution['naive']} µs, {ours}, and cuDNN {convolution['PyTorch']}"
     for who in ("op_by_op", "fused", "few_kernels", "graph", "persistent"):
-        yield "docs/cuda.md", f"| {us(step(SMALL, 64, who))} µs |"
-    forward, head, update = (
-        of_kernel("(784, 128, 10) b1024 resident, rung graph", name) for name in ("forward", "head", "update")
-    )
-    yield "docs/cuda.md", f"{forward:.1f} and {update:.1f} µs on the H200"
+        yield CUDA, f"| {us(step(SMALL, 64, who))} µs |"
+    forward, head, update = parts_of_three[1024]
+    yield CUDA, f"{forward:.1f} and {update:.1f} µs on the H200"
     yield STORY, f"takes {forward:.1f} µs at batch 1,024, `head` {head:.3g} and `update` {update:.1f}"
-    yield "docs/cuda.md", f"{graph[256]} beside {resident[256]}, and at 1,024, {graph[1024]} beside {resident[1024]}"
-    rounded = {model: us(known("step", model, 64, "graph TF32")) for model in MODELS}
-    yield "docs/cuda.md", f"takes {rounded['lenet5']} µs with it and {steps['lenet5']} without"
-    for model in MODELS[1:]:
-        yield "docs/cuda.md", f"{rounded[model]} and {steps[model]}"
-    yield (
-        "docs/cuda.md",
-        f"takes {resident[64]} µs at batch 64. PyTorch's step, captured in a CUDA graph and with its data",
-    )
-    yield STORY, f"a step takes **{resident[64]} µs** at batch 64: {goal:.3g} times as fast as PyTorch's graph"
-    yield STORY, f"## The rung `persistent`: {resident[64]} µs"
-    yield STORY, f"the rung took {us(step(SMALL, 64, 'graph'))} µs"
-    yield STORY, f"takes {us(given)} µs on the H200, `graph` {us(step(SMALL, 64, 'graph'))}, and PyTorch's graph"
-    yield (
-        STORY,
-        f"(from one run, in turns; in that run our step took {us(step(SMALL, 64, 'resident', 'fastest_pytorch'))} µs)",
-    )
-    yield "docs/weeks/week18.md", f"were right after {1e3 * summary['seconds_to_goal']:.1f} ms of training"
+    for model in MODELS:
+        rounded, exact = (us(known("step", model, 64, who)) for who in ("graph TF32", "graph"))
+        yield CUDA, f"{rounded} µs with it and {exact} without" if model == "lenet5" else f"{rounded} and {exact}"
+    yield CUDA, f"takes {resident} µs at batch 64. PyTorch's step, captured in a CUDA graph and with its data"
+    yield STORY, f"a step takes **{resident} µs** at batch 64: {goal:.3g} times as fast as PyTorch's graph"
+    yield STORY, f"takes {given} µs on the H200, `graph` {us(step(SMALL, 64, 'graph'))}, and PyTorch's graph"
+    right_after = the("training", kind="summary")["seconds_to_goal"]
+    yield "docs/weeks/week18.md", f"were right after {1e3 * right_after:.1f} ms of training"
 
 
 def test_the_sentences() -> None:

@@ -10,10 +10,11 @@ from cuda_emulator.inspection import checks
 from groundup.commands.lens import lens
 from stage4_numba_cuda.backend import BACKEND
 from tests.docs import lens_docs
+from tests.docs.emulator_docs import LISTING
 from tests.wide import wide
 
 TEXT = lens_docs.PAGE.read_text(encoding="utf-8")
-IN_PAGE = {name: text.strip() for _, name, text in lens_docs.LISTING.findall(TEXT)}
+IN_PAGE = {name: text.strip() for _, name, text in LISTING.findall(TEXT)}
 AGAIN = f"make the page's tables and figures anew: python -m {lens_docs.__name__}"
 
 ladder = pytest.mark.skipif(BACKEND.name != "emulator", reason="stage 4's kernels are traced on the emulator only")
@@ -41,7 +42,7 @@ def test_a_figure_of_the_page_is_what_the_lens_draws(file: str) -> None:
 
 
 def test_the_page_has_every_listing_once() -> None:
-    names = [name for _, name, _ in lens_docs.LISTING.findall(TEXT)]
+    names = [name for _, name, _ in LISTING.findall(TEXT)]
     assert sorted(names) == sorted(lens_docs.listings())
     assert TEXT.count("<!-- listing:") == TEXT.count("<!-- end -->") == len(names)
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from groundup.cli import main
 from shared.data.datasets import load_dataset
 from tests.docs.docs_blocks import ROOT, commands, page_blocks
+from tests.program import run as exit_code
 from tests.wide import wide
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
@@ -35,9 +35,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     """The folder with the guide's files, and where the service answers."""
     folder = tmp_path_factory.mktemp("guide")
     run = str(folder / "runs" / "lenet5")
-    with pytest.raises(SystemExit) as left:
-        main(["train", "numpy", "--model", "lenet5", "--epochs", "1", "--quiet", "--run-dir", run])
-    assert left.value.code == 0
+    assert exit_code("train", "numpy", "--model", "lenet5", "--epochs", 1, "--quiet", "--run-dir", run) == 0
     image = load_dataset("mnist-subset").test.x[0].reshape(28, 28)
     Image.fromarray(255 - (255 * image).astype(np.uint8)).resize((280, 280)).save(folder / "seven.png")
     subprocess.run(

@@ -9,15 +9,8 @@ import pytest
 
 from groundup import __version__, cli
 from groundup.doctor import DEPENDENCIES
+from tests.program import ran
 from tests.wide import wide, widely
-
-
-def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        cli.main(arguments)
-    captured = capsys.readouterr()
-    assert isinstance(end.value.code, int)
-    return end.value.code, captured.out, captured.err
 
 
 @pytest.mark.parametrize(
@@ -39,7 +32,7 @@ def test_a_mistake_is_one_line_on_stderr_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, err = run(arguments, capsys)
+    code, out, err = ran(capsys, *arguments)
     assert code == 2
     assert message in err
     assert err.startswith("error: ")
@@ -54,11 +47,11 @@ def test_an_unwritable_output_folder_is_named(
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("not a folder")
     for command in (["train", "numpy", "--run-dir", "file/run"], ["race", "--limit", "20", "--out", "file/race"]):
-        code, _, err = run(command, capsys)
+        code, _, err = ran(capsys, *command)
         assert code == 2
         assert "file is a file, and no folder" in err
         assert len(err.splitlines()) == 1
-    code, _, err = run(["learn", "start", "file/course"], capsys)
+    code, _, err = ran(capsys, "learn", "start", "file/course")
     assert (code, err.startswith(f"error: {tmp_path / 'file' / 'course'}: ")) == (2, True)  # then the system's words
     assert Path("file").read_text() == "not a folder"
 
@@ -78,7 +71,7 @@ def test_an_error_of_the_system_begins_with_its_paths(
         raise error
 
     monkeypatch.setattr(cli, "program", lambda arguments: broken)
-    assert run(["check"], capsys) == (2, "", f"error: {told}\n")
+    assert ran(capsys, "check") == (2, "", f"error: {told}\n")
 
 
 def test_the_notes_of_an_error_follow_below_it_line_by_line(
@@ -90,7 +83,7 @@ def test_the_notes_of_an_error_follow_below_it_line_by_line(
         raise error
 
     monkeypatch.setattr(cli, "program", lambda arguments: broken)
-    code, _, err = run(["check"], capsys)
+    code, _, err = ran(capsys, "check")
     assert code == 2
     assert err.splitlines() == [
         "error: csrc/relu.c does not compile",
@@ -105,20 +98,20 @@ def test_interrupting_is_exit_code_2(monkeypatch: pytest.MonkeyPatch, capsys: py
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "program", lambda arguments: interrupted)
-    assert run(["check"], capsys) == (2, "", "error: interrupted\n")
+    assert ran(capsys, "check") == (2, "", "error: interrupted\n")
 
 
 def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"], capsys)[:2] == (0, "groundup 0.2.0\n")
+    assert ran(capsys, "--version")[:2] == (0, "groundup 0.2.0\n")
     for arguments in ([], ["--help"], *([name, "--help"] for name in cli.COMMANDS)):
-        code, out, _ = run(arguments, capsys)
+        code, out, _ = ran(capsys, *arguments)
         assert code == 0
         assert out.startswith("Usage: groundup")
 
 
 @pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name != "learn"])  # whose help lists commands
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run([name, "--help"], capsys)
+    _, out, _ = ran(capsys, name, "--help")
     assert f"  groundup {name}" in out
 
 
@@ -155,7 +148,7 @@ def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:
 def test_a_mistake_in_a_command_names_the_help_of_that_command(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, err = run(arguments, capsys)
+    code, _, err = ran(capsys, *arguments)
     assert code == 2
     assert said.lower() in err.lower()  # an older Typer writes the argument as TASK
 

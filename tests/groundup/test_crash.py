@@ -15,19 +15,13 @@ from textwrap import indent
 import pytest
 
 from groundup import cli, crash
-from shared.contract import STAGES
 from tests.interrupts import hear
+from tests.program import ran
 from tests.wide import widely
 
 PROGRAM = "import sys; sys.argv[0] = 'groundup'; from groundup.entry import main; main()"
 
 with_signals = pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGINT for one process")
-
-
-def run(arguments, capsys):
-    with pytest.raises(SystemExit) as end:
-        cli.main(arguments)
-    return end.value.code, capsys.readouterr().err
 
 
 @pytest.fixture
@@ -47,7 +41,7 @@ def broken(monkeypatch, tmp_path):
 
 def test_a_mistake_of_ours_is_one_sentence_and_a_file(broken, capsys, tmp_path):
     broken(ZeroDivisionError("division\nby zero"))
-    code, err = run(["doctor"], capsys)
+    code, _, err = ran(capsys, "doctor")
     assert code == 70
     (kept,) = tmp_path.iterdir()
     assert err == (
@@ -62,15 +56,16 @@ def test_a_mistake_of_ours_is_one_sentence_and_a_file(broken, capsys, tmp_path):
 def test_the_traceback_is_shown_where_it_is_wanted(broken, capsys, monkeypatch):
     broken(KeyError("CONSTANTS"))
     monkeypatch.setenv("GROUNDUP_TRACEBACK", "1")
-    code, err = run(["doctor"], capsys)
+    code, _, err = ran(capsys, "doctor")
     assert code == 70
     assert "Traceback (most recent call last)" in err
 
 
 def test_too_little_memory_is_told_as_that(broken, capsys):
     broken(MemoryError("Unable to allocate 3.00 TiB"))
-    assert run(["doctor"], capsys) == (
+    assert ran(capsys, "doctor") == (
         2,
+        "",
         "error: the memory of this machine does not suffice: Unable to allocate 3.00 TiB\n",
     )
 
@@ -186,9 +181,3 @@ def test_a_program_in_the_background_ignores_ctrl_c_also_while_it_is_loaded(tmp_
 def test_the_installed_program_begins_there():
     text = (Path(cli.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'groundup = "groundup.entry:main"' in text
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_the_training_of_a_stage_as_a_module_begins_there(stage):
-    text = (Path(cli.__file__).parents[1] / stage / "train.py").read_text(encoding="utf-8")
-    assert "from groundup.entry import main\n" in text

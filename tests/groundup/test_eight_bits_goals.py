@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from groundup.cli import main
 from groundup.eight_bits import CALIBRATE, check, in_eight_bits
 from groundup.trained import as_learned, load_data, open_checkpoint, settings_of
 from shared.data.normalisation import Normalisation
+from tests.program import run as exit_code
 from tests.wide import wide
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx: pip install -e '.[onnx]'")
@@ -35,9 +35,7 @@ def test_a_network_loses_little_and_its_file_says_the_same(name: str, tmp_path: 
     """After one epoch: a network that is less sure of its answers changes them more easily."""
     dataset, options = NETWORKS[name]
     run = tmp_path / name
-    with pytest.raises(SystemExit) as left:
-        main(["train", "c", "--dataset", dataset, *options, "--epochs", "1", "--run-dir", str(run), "--quiet"])
-    assert not left.value.code
+    assert exit_code("train", "c", "--dataset", dataset, *options, "--epochs", 1, "--run-dir", run, "--quiet") == 0
     document = check(run, "numpy")
     images, (floats, whole) = document["images"], document["numbers"].values()
     assert images == 10_000

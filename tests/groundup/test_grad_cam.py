@@ -121,5 +121,3 @@ def test_a_network_without_a_convolution_has_none(tmp_path: Path) -> None:
 def test_wrong_shapes_are_named() -> None:
     with pytest.raises(ValueError, match=r"maps is \(2, 3, 4\) and slopes \(2, 3, 4\); expected \(batch, channels"):
         grad_cam(np.ones((2, 3, 4)), np.ones((2, 3, 4)))
-    with pytest.raises(ValueError, match=r"maps is \(1, 2, 3, 4\) and slopes \(1, 2, 4, 3\)"):
-        grad_cam(np.ones((1, 2, 3, 4)), np.ones((1, 2, 4, 3)))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup.cli import main
 from shared.contract import is_emulated, load_stage
 from shared.data.datasets import Form, check_apart, load_dataset
 from shared.training.checkpoints import build_network, load_checkpoint, restore_optimizer, save_checkpoint
+from tests.program import run
 from tests.shared.data.own_sets import FLAGS, SHAPES, flags, shapes
 from tests.stages import STAGE_PARAMS, USABLE_STAGES, without_announcement
 from tests.wide import WIDE, widely
@@ -43,12 +43,6 @@ def _there(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(made)
     monkeypatch.setattr("groundup.race_results.draw", lambda *_: [])
     monkeypatch.setattr("groundup.look.write_page", lambda *_: None)
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([str(each) for each in arguments])
-    return int(left.value.code or 0)
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -15,8 +15,6 @@ from groundup.compiling.check import CompilerMissing
 from groundup.compiling.check import Worker as Compiler
 from groundup.course.judging.examination import Examiner
 from groundup.doctor import survey
-from groundup.doctor.facts import Facts
-from groundup.doctor.system import namesakes
 from groundup.studio.kernel.workers import Worker
 from shared.bench.measuring import children
 from shared.machine.processes import ROOT, Finished, python, run
@@ -107,24 +105,13 @@ def test_a_package_in_place_of_ours_ends_a_command_with_one_sentence(name: str, 
     )
 
 
-@pytest.mark.parametrize("module", ["groundup", "groundup.doctor"])
 @wide
-def test_the_doctor_works_beside_it_and_tells_of_it(module: str, tmp_path: Path) -> None:
+def test_the_doctor_works_beside_it_and_tells_of_it(tmp_path: Path) -> None:
     package = with_package(tmp_path, "shared")
-    words = ["doctor"] if module == "groundup" else []
-    done = run([sys.executable, "-m", module, *words], 120, folder=tmp_path, variables=finding(tmp_path))
+    done = run([sys.executable, "-m", "groundup", "doctor"], 120, folder=tmp_path, variables=finding(tmp_path))
     assert "Traceback" not in done.errors
     assert f"{package} is not groundup's, but has the name of its package" in " ".join(done.output.split())
     assert "stage 1: pure Python" in done.output
-
-
-def test_the_doctor_says_how_to_rename_it() -> None:
-    (finding,) = namesakes(Facts(namesakes=("/home/ada/my project/shared",)))
-    assert (finding.status, finding.fix) == (
-        "note",
-        "mv '/home/ada/my project/shared' '/home/ada/my project/my_shared'",
-    )
-    assert namesakes(Facts()) == []
 
 
 def test_our_own_packages_are_nobody_elses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

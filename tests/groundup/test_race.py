@@ -286,20 +286,6 @@ def test_ctrl_c_is_one_line_and_exit_2(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--epochs", "0"], "epochs must be at least 1, got 0"),
-        (["--stages", "7"], "unknown stage '7'"),
-        (["--learning-rate", "nan"], "learning_rate"),
-    ],
-)
-def test_mistakes_are_refused_with_a_sentence(run: Callable[..., Any], arguments: list[str], message: str) -> None:
-    result = run(*arguments)
-    assert isinstance(result.exception, ValueError), result.output
-    assert message in str(result.exception)
-
-
 def test_an_unwritable_folder_is_refused_before_training(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -364,16 +350,9 @@ def test_a_model_has_defaults_of_its_own_which_options_replace() -> None:
     assert race.settings_of({}) == race.Settings()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"model": "vgg"}, "unknown model 'vgg'; choose one of lenet5, fashion_cnn, residual_cnn"),
-        ({"model": "lenet5", "hidden": 5}, "--hidden is for a stack of dense layers; --model lenet5 has its own"),
-    ],
-)
-def test_settings_that_a_model_has_no_place_for_are_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        race.settings_of(given)
+def test_settings_that_a_model_has_no_place_for_are_refused() -> None:
+    with pytest.raises(ValueError, match="--hidden is for a stack of dense layers; --model lenet5 has its own"):
+        race.settings_of({"model": "lenet5", "hidden": 5})
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ def test_mpiexec_of_another_mpi_and_another_number_get_a_sentence(own_set: Path,
 
 @pytest.mark.parametrize(
     ("mpi4py", "mpiexec", "named"),
-    [(None, None, "mpi4py"), (None, "/usr/bin/mpiexec", "mpi4py"), ("there", None, "mpiexec")],
+    [(None, "/usr/bin/mpiexec", "mpi4py"), ("there", None, "mpiexec")],
 )
 def test_without_the_extra_there_is_one_sentence_with_the_command(
     mpi4py: str | None, mpiexec: str | None, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -199,14 +199,6 @@ def test_without_the_extra_there_is_one_sentence_with_the_command(
     sentence = rf"^several ranks need {named}, which is not installed; install the extra mpi: .*\[mpi\]"
     with pytest.raises(ValueError, match=sentence):
         ranks.launch(2, ["train", "2"], tmp_path, "")
-
-
-def test_a_rank_without_mpi4py_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    monkeypatch.setenv("PMI_SIZE", "2")
-    monkeypatch.delenv("PMI_RANK", raising=False)
-    with pytest.raises(ValueError, match="several ranks need mpi4py, which is not installed"):
-        ranks.connected(None)
 
 
 def test_each_rank_gets_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +231,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="mpiexec is a shell s
     ("script", "code", "said"),
     [
         ("exit 2", 2, ""),
-        ("exit 255", 2, "error: mpiexec failed (exit code 255), and all ranks with it; nothing was saved yet\n"),
         ("kill -9 $$", 2, "error: mpiexec was ended by signal 9, and all ranks with it; nothing was saved yet\n"),
         (
             "echo '[mpiexec@here] cannot find itself' >&2; exit 255",

@@ -17,7 +17,8 @@ from shared.data import datasets
 from shared.data.datasets import FORMS
 from shared.layers import Conv, Dense, Flatten, MaxPool
 from shared.training.checkpoints import Checkpoint, CheckpointError, checksum, load_checkpoint
-from tests.promises.earlier_files import MADE, run
+from tests.program import run
+from tests.promises.earlier_files import MADE
 
 
 @pytest.fixture
@@ -58,11 +59,8 @@ def test_the_settings_of_an_own_run_are_those_that_it_had(folder: Path) -> None:
         ({"hidden": "100000000"}, "hidden: '100000000' is not the network in the file"),
         ({"model": "lenet5"}, "model: 'lenet5' is not the network in the file"),
         ({"epochs": 10**300}, "epochs: expected a whole number of at least 0, got 1000"),
-        ({"epochs": 10**400}, "a number of 401 digits, is larger than a float holds"),
         ({"batch_size": 0}, "settings that groundup train does not write: batch_size: expected at least 1, got 0"),
-        ({"dropout": "much"}, "dropout: expected a finite number, got 'much'"),
         ({"optimizer": "momentum"}, "optimizer: it is 'momentum', but its network has 'adam'"),
-        ({"mine": "yes"}, "mine: expected true or false, got 'yes'"),
     ],
 )
 def test_settings_that_no_run_has_are_refused_with_the_file_s_name(
@@ -89,20 +87,13 @@ def test_notes_start_no_download_and_make_no_folder(
     assert resumed_settings(folder, {"download": True})["download"] is True
 
 
-@pytest.mark.parametrize(
-    ("notes", "said"),
-    [
-        ({"initializer": "zeros of a stranger"}, "unknown initializer"),
-        ({"validation": 5e-324}, "leaves one part without"),
-    ],
-)
 def test_settings_that_no_training_can_have_are_told_with_the_run_s_name(
-    forge: Callable[..., Path], notes: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+    forge: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = forge(**notes)
+    folder = forge(validation=5e-324)
     assert run("train", "2", "--resume", str(folder), "--quiet") == 2
     told = capsys.readouterr().err
-    assert said in told
+    assert "leaves one part without" in told
     assert str(folder) in told
 
 

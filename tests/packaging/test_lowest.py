@@ -24,7 +24,6 @@ WORK = [
 
 
 @wide
-@pytest.mark.slow
 def test_the_oldest_versions_that_are_allowed_check_all_stages_draw_and_tell_a_kernels_faults(tmp_path: Path) -> None:
     python = python_of(OLDEST_PYTHON)
     if python is None:

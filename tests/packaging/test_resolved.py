@@ -53,7 +53,6 @@ def python_of(version: str) -> str | None:
 
 
 @wide
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the extra's wheels are for Linux here")
 @pytest.mark.parametrize("version", SUPPORTED)
 def test_what_pip_brings_with_a_gpus_extra_compiles_a_kernel(version: str, tmp_path: Path) -> None:

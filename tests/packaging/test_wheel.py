@@ -15,7 +15,7 @@ from tests.stages import USABLE_STAGES
 from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.slow, wide]
+pytestmark = wide
 
 BESIDE_THE_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "runs", "docs", "tests", "*.egg-info")
 """At the top of the checkout: folders inside the packages may have these names."""

@@ -11,7 +11,8 @@ import typer
 
 from groundup.cli import program
 from groundup.course.manifest import ROOT
-from tests.promises.earlier_files import MADE, copied, run
+from tests.program import run
+from tests.promises.earlier_files import MADE, copied
 from tests.wide import widely
 
 COMMANDS: dict[str, dict[str, str]] = json.loads((MADE / "commands.json").read_text())

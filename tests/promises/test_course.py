@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from groundup.course.manifest import course
-from tests.promises.earlier_files import COURSE, copied, run
+from tests.program import run
+from tests.promises.earlier_files import COURSE, copied
 from tests.wide import wide, widely
 
 MOVED = ("3.4", "3.5", "5.3", "8.4", "15.3")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.earlier_files import MADE, run
+from tests.program import run
+from tests.promises.earlier_files import MADE
 from tests.wide import wide
 
 

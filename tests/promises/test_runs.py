@@ -11,7 +11,8 @@ from shared import contract
 from shared.data.datasets import load_dataset
 from shared.training.checkpoints import build_network, load_checkpoint, restore_optimizer
 from shared.training.metrics import read_metrics
-from tests.promises.earlier_files import MADE, copied, run
+from tests.program import run
+from tests.promises.earlier_files import MADE, copied
 from tests.stages import STAGE_PARAMS, without_announcement
 from tests.wide import wide
 

@@ -46,7 +46,6 @@ print(resident_pages() - before)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not STATM.exists(), reason="the resident size is read from /proc, which this system does not have")
 @pytest.mark.parametrize("rung", widely(["one_call", "fused", "op_by_op"]))
 def test_three_thousand_training_steps_leave_the_resident_size_as_it_was(rung: str) -> None:

@@ -181,7 +181,7 @@ def _head(content: bytes) -> int:
 
 def _begun(folder: Path, *options: str) -> Path:
     """The checkpoint of a run that has not taken a step."""
-    from tests.promises.earlier_files import run
+    from tests.program import run
 
     run("train", "2", "--run-dir", str(folder), "--quiet", *options)
     return folder / "last.safetensors"
@@ -314,20 +314,13 @@ found = true
 """
 
 ODD_PROGRESS = (
-    *(b'current = "99.9"', b'current = ""', b'current = "../../etc"', b'current = "\\u001b[31mX"', b"current = 1e400"),
+    *(b'current = "../../etc"', b'current = "\\u001b[31mX"', b"current = 1e400"),
     *(b'current="1.1"\n[tasks."1.1"]\nhints=-5', b'current="1.1"\n[tasks."1.1"]\nhints=99999999999999999999999'),
     *(b'current="1.1"\n[tasks."../x"]\nstate="passed"', b'current="1.1"\n[tasks."1.1"]\non="\\u001b[31mX"'),
-    *(b'current="checkpoint 1"', b'current="checkpoint 99"', b'current="1.1"\n[tasks."checkpoint x"]\nstate="passed"'),
+    *(b'current="checkpoint 99"', b'current="1.1"\n[tasks."checkpoint x"]\nstate="passed"'),
     *('current="1.1"\n[tasks."²"]\nstate="passed"'.encode(), b'current="1.1"\n[tasks."1.1"]\non=2026-11-22'),
-    *(
-        b'current="1.1"\n[tasks."1.1"]\ndigest=""\nstate="passed"',
-        b'current="case1"',
-        b'current="matmul"',
-        b"current=inf",
-    ),
     *(b'current="1.1"\n[tasks."' + b"1." * 3000 + b'1"]\nstate="passed"', b'current="1.1"\n[tasks.""]\nhints=1'),
     *(b"x = '''" + b"a" * 3_000_000 + b"'''", b'current="1.1"\n' + b'[tasks."1.1"]\n' * 2, b"a = [" * 900 + b"]" * 900),
-    *(b'current="1.1"\n[tasks."checkpoint "]\nhints=1', b'current="1.1"\n[tasks."checkpoint 1.5"]\nhints=1'),
     *(b"a={b=" * 3000, b'current="1.1"\n[tasks."' + b"9" * 5000 + b'"]\nhints=1', b"a.a=" * 20_000),
 )
 
@@ -353,20 +346,7 @@ class Progress:
 
     def _crafted(self, rng: random.Random) -> bytes:
         lines = PROGRESS.split(b"\n")
-        values = (
-            b'"x"',
-            b"-1",
-            b"0",
-            b"9" * 400,
-            b"true",
-            b"[]",
-            b"{}",
-            b"nan",
-            b"1e999",
-            b"2026-11-22",
-            b'"\\u0000"',
-            b"'''a'''",
-        )
+        values = (b'"x"', b"-1", b"9" * 400, b"true", b"[]", b"{}", b"1e999", b"2026-11-22", b'"\\u0000"')
         for _ in range(rng.choice([1, 1, 3])):
             at = rng.randrange(len(lines))
             key = lines[at].split(b"=")[0]

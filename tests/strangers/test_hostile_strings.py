@@ -18,7 +18,8 @@ import pytest
 import typer
 
 from groundup.cli import program
-from tests.promises.earlier_files import MADE, run
+from tests.program import run
+from tests.promises.earlier_files import MADE
 from tests.strangers.hostile import HOSTILE, as_file_name, assert_clean, in_one_line, raw_in
 from tests.strangers.kinds import _opened, _saved
 from tests.wide import wide

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.earlier_files import MADE, run
+from tests.program import run
+from tests.promises.earlier_files import MADE
 from tests.strangers.fuzz import LONGEST
 from tests.strangers.kinds import KINDS
 from tests.wide import wide

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from groundup import eight_bits
-from groundup.cli import main
 from groundup.train import DEFAULTS
 from groundup.trained import as_learned, load_data, open_checkpoint
 from shared.contract import load_stage
@@ -17,6 +16,7 @@ from shared.data.datasets import Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.training import loop
 from shared.training.settings import QUIET, Saving, TrainingSettings
+from tests.program import ran
 
 FULL = load_dataset("mnist-subset")
 
@@ -35,11 +35,9 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
-    with pytest.raises(SystemExit) as left:
-        main(["check", *map(str, arguments)])
-    assert int(left.value.code or 0) == code
-    captured = capsys.readouterr()
-    return captured.err if code else captured.out
+    ended, out, err = ran(capsys, "check", *arguments)
+    assert ended == code
+    return err if code else out
 
 
 def test_the_document_has_answers_size_time_and_steps(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,10 +105,9 @@ def test_mistakes_are_one_sentence(
     assert error.count("\n") == 1
 
 
-def test_options_of_eight_bits_need_eight_bits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, "--calibrate", 5, code=2) == "error: --calibrate belongs to --int8\n"
-    assert said(capsys, "--data-dir", "here", code=2) == "error: --data-dir belongs to --int8\n"
-
-
-def test_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_eight_bits_need_eight_bits_and_these_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in ("--calibrate", "--data-dir"):
+        assert said(capsys, option, 5, code=2) == f"error: {option} belongs to --int8\n"
     assert "holds no run" in said(capsys, "--int8", tmp_path, code=2)

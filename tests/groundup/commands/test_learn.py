@@ -2,11 +2,11 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from groundup.cli import main
 from groundup.course.judging.judge import run_limited
 from groundup.course.judging.surroundings import variables
 from groundup.course.judging.verdict import Verdict
@@ -16,6 +16,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task, course
 from groundup.course.rules import passing
 from groundup.course.rules.order import next_task
+from tests import program
 from tests.groundup.course.course_helpers import mark_passed, write
 from tests.stages import STAGE_PARAMS
 from tests.wide import wide, widely
@@ -23,10 +24,7 @@ from tests.wide import wide, widely
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["learn", *arguments])
-    return int(ended.value.code or 0)
+run = partial(program.run, "learn")
 
 
 def test_start_makes_the_folder_and_says_what_to_do_first(
@@ -95,8 +93,7 @@ def test_the_solution_opens_on_a_pass_or_when_revealed(learner: Workspace, capsy
     assert "+    return c" in shown
     assert locate(None, course()).record.of("1.1").revealed
     write(learner, FIRST)
-    assert run("check") == 0
-    capsys.readouterr()
+    mark_passed(locate(None, course()), FIRST)
     assert run("solution", "1.1") == 0
     assert "letter for letter" in capsys.readouterr().out
     assert run("status") == 0
@@ -140,8 +137,7 @@ def test_a_function_changed_since_it_passed_is_said_to_be(
     write(learner, FIRST, "+=", "-=")
     assert run("status") == 0
     assert "changed since it passed" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["train", "1", "--mine"])
+    program.run("train", "1", "--mine")
     assert "1.1 changed since they passed" in capsys.readouterr().err
 
 
@@ -176,6 +172,7 @@ def test_check_all_grades_what_is_written(learner: Workspace, capsys: pytest.Cap
     assert "not both" in capsys.readouterr().err
 
 
+@wide
 def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     write(learner, FIRST)
     assert run("check", "--json") == 0
@@ -401,9 +398,7 @@ def losses(learner: Workspace, stage: str) -> list[float]:
 
 
 def test_training_with_ones_own_functions_needs_some(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["train", "2", "--mine"])
-    assert ended.value.code == 2
+    assert program.run("train", "2", "--mine") == 2
     said = capsys.readouterr().err
     assert "no function of stage2_numpy in" in said
     assert "groundup learn check 4.1" in said

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from groundup.cli import main
 from groundup.evidence_picture import evidence_picture, evidence_words
 from groundup.inside_layers import Layered
 from groundup.trained import as_learned, beliefs
 from shared.data.datasets import load_dataset
 from shared.training.checkpoints import load_checkpoint
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
+from tests.program import run
 from tests.shared.data.own_sets import flags, shapes
 from tests.stages import without_announcement
 
@@ -45,12 +45,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _there(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([str(each) for each in arguments])
-    return int(left.value.code or 0)
 
 
 def train(*arguments: object) -> None:
@@ -216,12 +210,6 @@ def test_a_network_that_diverged_gives_no_answer(
     said = "the network's numbers grow beyond all limits (infinity or NaN), so there is no answer for digit.png"
     assert capsys.readouterr().err.replace("\n", "").endswith(said)
     assert not Path("digit-gradcam.png").exists()
-
-
-def test_what_is_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Image.fromarray(DIGIT).save("digit.png")
-    assert run("predict", "nothing", "digit.png") == 2
-    assert "there is no nothing; name the folder of a run, such as runs/stage2_numpy" in capsys.readouterr().err
 
 
 def test_no_figures_and_no_onnx_are_imported(made: Path) -> None:

@@ -105,7 +105,6 @@ ONCE = profiling.Effort(1, 1.0)
     [
         (("--model", "alexnet"), "unknown architecture 'alexnet'; choose one of lenet5, fashion_cnn, residual_cnn"),
         (("--dtype", "half"), "dtype: expected float32 or float64, got 'half'"),
-        (("--threads", "none"), "threads: expected a number of at least 1, or all; got 'none'"),
         (("--threads", str(usable_cores() + 1)), f"threads: {usable_cores()} cores can be used here, got"),
         (("",), "stages: expected names or numbers with commas between"),
     ],

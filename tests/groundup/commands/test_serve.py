@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup.cli import main
 from tests.groundup.serve.conftest import body_of, models, runs
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_run
+from tests.program import ran
 from tests.wide import wide
 
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
@@ -133,10 +133,8 @@ def test_mistakes_are_one_sentence(
     Path("binary").write_bytes(b"\xff" * 20)
     for name, scale in (("diverged", 1e30), ("line\nbreak", 1.0)):
         a_run(Path(name), SMALL_CNN, {"dataset": "mnist-subset", "data_dir": None}, scale=scale)
-    with pytest.raises(SystemExit) as left:
-        main(["serve", *arguments])
-    err = capsys.readouterr().err
-    assert left.value.code == 2, err
+    code, _, err = ran(capsys, "serve", *arguments)
+    assert code == 2, err
     assert err.startswith(f"error: {sentence}")
     assert err.count("\n") == 1
 
@@ -165,10 +163,8 @@ def test_a_stage_that_disagrees_with_stage_2_is_not_served(
     a_run(tmp_path / "one", [784, 10], {"dataset": "mnist-subset", "data_dir": None})
     right = models.computing
     monkeypatch.setattr(models, "computing", lambda *of: lambda pixels: right(*of)(pixels) * np.float32(1.001))
-    with pytest.raises(SystemExit) as left:
-        main(["serve", str(tmp_path / "one")])
-    assert left.value.code == 1
-    assert capsys.readouterr().err.startswith("error: one is not served, because stage ")
+    code, _, err = ran(capsys, "serve", tmp_path / "one")
+    assert (code, err.partition(" stage ")[0]) == (1, "error: one is not served, because")
 
 
 def test_without_a_compiler_stage_2_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from groundup.cli import main
+from tests.program import ran
 from tests.wide import wide, widely
 
 pytest.importorskip("uvicorn", reason="the studio's extra web is not installed")
@@ -200,20 +200,15 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(capsys):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SystemExit) as exit:
-            main(["studio", "--no-browser", "--port", str(port)])
-    assert exit.value.code == 2
-    assert (
-        f"studio: port {port} cannot be used (Address already in use); choose another with --port"
-        in capsys.readouterr().err
-    )
+        code, _, err = ran(capsys, "studio", "--no-browser", "--port", port)
+    assert code == 2
+    assert f"studio: port {port} cannot be used (Address already in use); choose another with --port" in err
 
 
 def test_a_mistake_is_told_before_anything_starts(capsys):
-    with pytest.raises(SystemExit) as exit:
-        main(["studio", "--no-browser", "nothing"])
-    assert exit.value.code == 2
-    assert "studio: there is no page 'nothing'; the pages are" in capsys.readouterr().err
+    code, _, err = ran(capsys, "studio", "--no-browser", "nothing")
+    assert code == 2
+    assert "studio: there is no page 'nothing'; the pages are" in err
 
 
 def test_without_the_extra_one_sentence_gives_the_command(tmp_path):

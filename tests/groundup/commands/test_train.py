@@ -1,13 +1,13 @@
 """`groundup train`: what it prints and writes, and one clear line for every mistake."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from groundup.cli import main
 from groundup.recipes import RECIPES, described
 from groundup.train import DEFAULTS, new_settings
 from shared import contract
@@ -19,6 +19,7 @@ from shared.training import loop
 from shared.training.checkpoints import load_checkpoint
 from shared.training.schedules import Schedule
 from shared.training.settings import Saving, TrainingSettings
+from tests import program
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, 80)
@@ -33,11 +34,7 @@ def _small_data_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("groundup.train.load_dataset", lambda *_, **options: SMALL)
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(["train", *arguments])
-    code = left.value.code
-    return code if isinstance(code, int) else 0
+run = partial(program.run, "train")
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -145,14 +142,8 @@ def test_ctrl_c_says_how_to_resume(capsys: pytest.CaptureFixture[str], monkeypat
     ("options", "message"),
     [
         (["fortran"], "unknown stage 'fortran'; choose one of stage1_pure_python"),
-        (["2", "--learning-rate", "nan"], "learning_rate: expected a finite number"),
-        (["2", "--nesterov"], "nesterov: needs a momentum above 0"),
         (["2", "--optimizer", "adam", "--momentum", "0.9"], "--momentum and --nesterov belong to sgd, not to adam"),
-        (["2", "--activation", "swish"], "unknown activation 'swish'; choose one of identity"),
-        (["2", "--dtype", "float16"], "unknown dtype 'float16'; choose one of float32, float64"),
         (["2", "--hidden", "-5"], "--hidden: expected sizes of at least 1, like 128,64, or none, got '-5'"),
-        (["2", "--epochs", "0"], "epochs: expected at least 1, got 0"),
-        (["2", "--dropout", "1.0"], "dropout: expected a rate of at least 0 and below 1, got 1.0"),
         (["2", "--patience", "3"], "patience and a validation monitor need a validation split"),
         (["2", "--resume", "nowhere"], "no checkpoint at nowhere/last.safetensors: there is no such file"),
         (["2", "--resume", "a", "--run-dir", "b"], "--resume goes on in its own folder"),
@@ -176,18 +167,10 @@ def test_a_new_run_never_replaces_an_old_one_unless_asked(capsys: pytest.Capture
     assert Path("runs/stage2_numpy/last.safetensors").read_bytes() != before
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        (["--batch-size", "8"], "its --batch-size is 16, not 8; leave --batch-size out"),
-        (["--dataset", "fashion-mnist"], "its --dataset is mnist-subset, not fashion-mnist"),
-    ],
-)
-def test_resuming_with_another_setting_names_both(
-    option: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resuming_with_another_setting_names_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("numpy", *QUICK, "--run-dir", "a") == 0
-    assert message in error_of(capsys, "numpy", "--resume", "a", *option)
+    told = error_of(capsys, "numpy", "--resume", "a", "--batch-size", "8")
+    assert "its --batch-size is 16, not 8; leave --batch-size out" in told
 
 
 def test_resuming_what_another_program_trained_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

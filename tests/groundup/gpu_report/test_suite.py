@@ -72,7 +72,7 @@ def test_a_suite_that_is_stopped_says_what_has_passed_and_failed_until_then(
 
 
 @wide
-def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:
+def test_the_suite_has_the_tests_that_run_stage_4s_kernels() -> None:
     begin = suite.TESTS.index("-k")
     folders, options = suite.TESTS[:begin], suite.TESTS[begin:]
     assert all((processes.ROOT / place).exists() for place in (*folders, *suite.REHEARSED))

@@ -102,6 +102,12 @@ def test_explain_is_a_picture_and_needs_a_convolution(client: Any) -> None:
     assert (answer.status_code, answer.json()["error"][:41]) == (400, "Grad-CAM needs a convolution, and 784-6-1")
 
 
+def test_a_picture_is_inverted_as_the_question_says(client: Any) -> None:
+    asked = ("", "&invert=true", "&invert=false")
+    done = [client.post(f"/classify?model=dense{each}", content=png()).json()["done"] for each in asked]
+    assert done == [[], ["inverted"], []]
+
+
 def bomb() -> bytes:
     """A PNG of some bytes that says it has 400 million pixels."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)

@@ -13,7 +13,6 @@ from tests.wide import wide
 DATA = os.environ.get("GROUNDUP_DATA", "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stage", [p for p in STAGE_PARAMS if p.id != "stage1_pure_python"])
 @pytest.mark.parametrize(
     ("dataset", "options", "promised"),

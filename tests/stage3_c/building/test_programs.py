@@ -95,7 +95,6 @@ def compiler() -> Compiler:
         pytest.skip(str(error))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", widely(TOOLS))
 def test_the_c_programs_pass(name: str, compiler: Compiler, tmp_path: Path) -> None:
     tool = TOOLS[name]
