@@ -60,6 +60,19 @@ def test_the_confusion_matrix_is_what_a_loop_counts(case: tuple[np.ndarray, np.n
     np.testing.assert_array_equal(found.T, confusion_matrix(predictions, labels, classes))
 
 
+@pytest.mark.parametrize(
+    ("labels", "predictions", "message"),
+    [
+        ([0, 1], [0], "2 labels but 1 predictions; expected one each"),
+        ([0, 3], [0, 1], "labels: expected classes from 0 to 2, got 0 to 3"),
+        ([[0], [1]], [0, 1], r"labels: expected integers \(n,\), got int64 of shape \(2, 1\)"),
+    ],
+)
+def test_a_confusion_matrix_of_wrong_input_is_refused(labels: Any, predictions: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        confusion_matrix(np.array(labels), np.array(predictions), 3)
+
+
 # --- the mistakes it is surest of ---
 
 
@@ -75,6 +88,18 @@ def test_the_most_wrong_are_wrong_and_sorted_and_no_other_mistake_is_surer(
     mistakes = [i for i in range(len(labels)) if beliefs[i].argmax() != labels[i]]
     expected = sorted(mistakes, key=lambda i: (-beliefs[i].max(), i))[:count]
     assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("beliefs", "labels", "count", "message"),
+    [
+        (np.eye(3), np.arange(2), 1, "most_wrong: 2 labels for 3 samples; expected one each"),
+        (np.eye(3), np.arange(3), -1, "most_wrong: count: expected at least 0, got -1"),
+    ],
+)
+def test_most_wrong_refuses_what_does_not_fit(beliefs: Any, labels: Any, count: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        most_wrong(beliefs, labels, count)
 
 
 # --- weights as images ---
@@ -97,6 +122,11 @@ def test_the_scale_of_an_image_is_symmetric_and_keeps_signs(weights: np.ndarray)
         expected = 1.0 if weights[:, unit].any() else 0.0
         assert np.abs(image).max() == pytest.approx(expected)
         assert np.all(image.ravel() * np.sign(weights[:, unit]) >= 0)
+
+
+def test_weights_that_fill_no_image_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"weights is \(12, 3\), expected 15 rows for images of 5 by 3"):
+        first_layer_images(np.zeros((12, 3)), (5, 3))
 
 
 # --- what the units say ---
@@ -130,6 +160,11 @@ def test_a_unit_is_dead_only_where_it_is_0_for_every_sample() -> None:
     assert dead_units(activations) == 0.5
 
 
+def test_dead_units_of_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"activations: expected a matrix with at least one row .* shape \(0, 4\)"):
+        dead_units(np.zeros((0, 4)))
+
+
 # --- which pixels a score hangs on ---
 
 
@@ -155,11 +190,22 @@ def test_saliency_is_the_slope_of_the_label_s_score(sizes: tuple[int, ...], acti
     assert compared >= 0.9 * x.size
 
 
+def test_saliency_leaves_its_arguments_as_they_were_and_keeps_float32() -> None:
+    parameters = [each.astype(np.float32) for each in parameters_of((5, 4, 3))]
+    before = [each.copy() for each in parameters]
+    x = inputs((5, 4, 3)).astype(np.float32)
+    assert saliency(parameters, "tanh", x, np.zeros(4, int)).dtype == np.float32
+    for each, was in zip(parameters, before, strict=True):
+        np.testing.assert_array_equal(each, was)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"activation": "swish"}, "unknown activation 'swish'; choose one of identity"),
         ({"x": np.ones((4, 6))}, r"x is \(4, 6\) but W1 is \(5, 4\); x's columns must equal W1's rows"),
         ({"labels": np.array([0, 1, 2])}, "saliency: 3 labels for 4 samples; expected one each"),
+        ({"parameters": [np.ones((5, 4)), np.ones(3)]}, r"W1 is \(5, 4\) and b1 is \(3,\); expected \(m, n\)"),
     ],
 )
 def test_saliency_names_what_does_not_fit(change: dict[str, Any], message: str) -> None:

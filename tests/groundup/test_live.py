@@ -75,3 +75,10 @@ def test_weights_of_0_give_an_infinite_ratio_or_0_where_nothing_pulls() -> None:
     zeros, ones, bias = np.zeros((2, 2)), np.ones((2, 2)), np.zeros(2)
     assert gradient_ratios([zeros, bias], [ones, bias]) == [math.inf]
     assert gradient_ratios([zeros, bias], [zeros, bias]) == [0.0]
+
+
+def test_gradients_of_other_shapes_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"a gradient shaped like each parameter, got \[\(2, 2\)\] for \[\(2, 2\), \(2"
+    ):
+        gradient_ratios([np.zeros((2, 2)), np.zeros(2)], [np.zeros((2, 2))])
