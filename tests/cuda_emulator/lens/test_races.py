@@ -32,10 +32,6 @@ def test_a_write_and_a_read_of_two_threads_race_whichever_came_first() -> None:
     assert two(("load", 0), ("load", 1)) == []
 
 
-def test_one_thread_alone_does_not_race() -> None:
-    assert two(("store", 3), ("load", 3), ("store", 3)) == []
-
-
 def test_a_barrier_orders_a_block_and_a_syncwarp_only_a_warp() -> None:
     assert two(("store", 0), ("load", 40), at1={"epoch": 1}) == []
     assert two(("store", 0), ("load", 1), at1={"warp_epoch": 1}) == []

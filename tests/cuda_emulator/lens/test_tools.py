@@ -283,7 +283,6 @@ print(json.dumps([asdict(static(tools.scaler(factor), tools.VECTORS, 128, 512, d
 """
 
 
-@pytest.mark.slow
 def test_a_closure_is_compiled_for_real_where_numba_cuda_is_installed() -> None:
     if importlib.util.find_spec("numba_cuda") is None:
         pytest.skip("needs numba-cuda and its compile libraries, which are not installed")

@@ -385,11 +385,6 @@ def test_texts_and_marks_stand_out_from_what_is_behind_them(screen):
     assert _contrast(palette["used"], palette["fetched"]) >= 3
 
 
-def test_light_pictures_use_okabe_and_ito():
-    light = {svg.COLOURS[name][0] for name in ("used", "hot")}
-    assert light <= {"#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"}
-
-
 def test_a_standalone_picture_carries_its_colours():
     alone = svg.standalone(timeline(made.looping()))
     assert "--used:#0072B2" in ElementTree.fromstring(alone).find(f"{SVG}style").text
