@@ -154,16 +154,6 @@ def test_of_two_views_of_one_allocation_the_source_says_which_is_meant() -> None
 # ---------------------------------------------------------------- branches, collectives, phases, operations
 
 
-def test_a_branch_diverges_where_lanes_of_one_warp_disagree() -> None:
-    tracing = Tracing()
-    site = tracing.site("branch", text="i % 2 == 0 or i >= 32")
-    for thread in range(64):
-        tracing.event(site, thread, int(thread % 2 == 0 or thread >= 32))
-    branch = analyse(tracing.trace()).branches[0]
-    assert (branch.evaluated, branch.divergent, branch.lanes, branch.taken) == (2, 1, 64, 48)
-    assert branch.example == (tuple(range(0, 32, 2)), tuple(range(1, 32, 2)))
-
-
 def test_a_collective_counts_warps_and_their_lanes() -> None:
     tracing = Tracing()
     site = tracing.site("barrier", text="cuda.syncthreads()")
@@ -188,17 +178,6 @@ def test_operations_are_added_up_by_line() -> None:
     given_ones = [Operations("kernel.py", 3, 10, 1, 0, 4), Operations("kernel.py", 3, 5, 0, 2)]
     profile = analyse(Tracing().trace(operations=given_ones))
     assert profile.operations == [LineOperations("kernel.py", 3, 15, 1, 2, 4)]
-
-
-def test_reuse_counts_loads_of_one_element_by_lanes_and_by_requests() -> None:
-    tracing = Tracing(blocks=2)
-    tracing.array("x", 64)
-    for block in range(2):
-        for key in range(3):
-            tracing.warp("load", "x", [7] * 32, block=block, key=key)
-    reuse = analyse(tracing.trace()).reuse[0]
-    assert (reuse.touched, reuse.loads, reuse.most_loads) == (1, 192, 192)
-    assert (reuse.most_loads_in_block, reuse.most_requests_in_block) == (96, 3)
 
 
 def test_an_access_to_several_elements_at_once_touches_each_of_them() -> None:

@@ -115,6 +115,7 @@ def transposes() -> Profile:
 def test_sectors_of_a_transposes_store(array: str, sectors: int) -> None:
     access = transposes().access("store", array)
     assert (access.requests, access.sectors_per_request) == (128, sectors)
+    assert transposes().correct
 
 
 @pytest.mark.parametrize(
@@ -123,10 +124,6 @@ def test_sectors_of_a_transposes_store(array: str, sectors: int) -> None:
 def test_bank_conflicts_of_a_transposes_tile(kind: Any, array: str, ways: int) -> None:
     access = transposes().access(kind, array)
     assert (access.most_ways, access.ways) == (ways, ways)
-
-
-def test_a_correct_transpose_is_not_accused() -> None:
-    assert transposes().correct
 
 
 @cache
@@ -174,12 +171,8 @@ def test_a_tiled_product_meets_twice_in_each_round(tile: int, barriers: int) -> 
 
 
 @pytest.mark.parametrize("tile", [0, 16, 32])
-def test_a_correct_product_is_not_accused(tile: int) -> None:
+def test_a_product_does_two_operations_for_each_step_and_is_not_accused(tile: int) -> None:
     assert matmul(tile).correct
-
-
-@pytest.mark.parametrize("tile", [0, 16, 32])
-def test_a_product_does_two_operations_for_each_step(tile: int) -> None:
     assert matmul(tile).flops == 2 * 64**3
 
 
@@ -254,12 +247,9 @@ def test_local_memory_is_counted_and_costs_no_sectors(kind: Any) -> None:
     assert (access.space, access.lanes, access.sectors, access.wavefronts) == ("local", 64, 0, 0)
 
 
-def test_a_grid_stride_loop_stays_coalesced_in_every_round() -> None:
+def test_a_grid_stride_loop_stays_coalesced_and_reads_each_element_once() -> None:
     access = spaces().access("load", "x")
     assert (access.requests, access.sectors_per_request, access.efficiency) == (2 * 4, 4, 1.0)
-
-
-def test_a_grid_stride_loop_reads_each_element_once() -> None:
     (reuse,) = [each for each in spaces().reuse if each.array == "x"]
     assert (reuse.touched, reuse.loads, reuse.most_loads) == (256, 256, 1)
 

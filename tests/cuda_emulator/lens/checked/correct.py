@@ -9,7 +9,6 @@ from cuda_emulator import cuda
 from tests.cuda_emulator.lens.checked.cases import Collection, fresh, keys, numbers, zeros
 
 CORRECT = Collection()
-FULL = 0xFFFFFFFF
 PAIR = np.dtype([("left", np.float32), ("right", np.int32)], align=True)
 
 
@@ -73,35 +72,6 @@ def tree_whose_last_warp_has_syncwarps(x, out):  # type: ignore[no-untyped-def]
             cuda.syncwarp()
         if t == 0:
             out[cuda.blockIdx.x] = near[0]
-
-
-@CORRECT.case(3, 96, numbers(288), zeros(3))
-def shuffles_and_a_slot_for_each_warp(x, out):  # type: ignore[no-untyped-def]
-    partial = cuda.shared.array(32, float32)
-    t = cuda.threadIdx.x
-    value = x[cuda.grid(1)]
-    for step in (16, 8, 4, 2, 1):
-        value += cuda.shfl_down_sync(FULL, value, step)
-    if t % 32 == 0:
-        partial[t // 32] = value
-    cuda.syncthreads()
-    if t < 32:
-        value = partial[t] if t < 3 else float32(0)
-        for step in (16, 8, 4, 2, 1):
-            value += cuda.shfl_down_sync(FULL, value, step)
-        if t == 0:
-            out[cuda.blockIdx.x] = value
-
-
-@CORRECT.case(2, 64, numbers(100), zeros(100))
-def early_return(x, out):  # type: ignore[no-untyped-def]
-    i = cuda.grid(1)
-    if i >= x.size:
-        return
-    if x[i] < 0:
-        out[i] = -1
-        return
-    out[i] = x[i]
 
 
 @CORRECT.case(2, 32, zeros(64, dtype=PAIR))

@@ -12,19 +12,6 @@ CORRECT = Collection()
 PARTICLE = np.dtype([("x", np.float32), ("speed", np.float32), ("hits", np.int32)], align=True)
 
 
-@CORRECT.case(4, 32, keys(100, 9), zeros(100, dtype=np.int32), zeros(1, dtype=np.int32))
-def a_work_queue(items, out, head):  # type: ignore[no-untyped-def]
-    mine = cuda.atomic.add(head, 0, 1)
-    while mine < items.size:
-        steps = 0
-        value = items[mine]
-        while value > 1:
-            value = value // 2 if value % 2 == 0 else 3 * value + 1
-            steps += 1
-        out[mine] = steps
-        mine = cuda.atomic.add(head, 0, 1)
-
-
 @CORRECT.case(4, 64, keys(100, 9), zeros(100, dtype=np.int32), zeros(1, dtype=np.int32))
 def a_work_queue_of_blocks(items, out, head):  # type: ignore[no-untyped-def]
     start = cuda.shared.array(1, int32)

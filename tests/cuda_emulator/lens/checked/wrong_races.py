@@ -64,21 +64,6 @@ def no_barrier_at_the_loops_end(a, b, c):  # type: ignore[no-untyped-def]
     c[y, x] = total
 
 
-@WRONG.case(2, 64, numbers(128), zeros(2), says="cuda.syncthreads()")
-def no_barrier_in_the_tree(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    near[t] = x[cuda.grid(1)]
-    cuda.syncthreads()
-    half = 32
-    while half > 0:
-        if t < half:
-            near[t] += near[t + half]  # here
-        half //= 2
-    if t == 0:
-        out[cuda.blockIdx.x] = near[0]
-
-
 @WRONG.case(1, 32, numbers(32), zeros(32), says=WARP)
 def exchange_within_a_warp(x, out):  # type: ignore[no-untyped-def]
     near = cuda.shared.array(32, float32)
