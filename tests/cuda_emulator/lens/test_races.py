@@ -64,11 +64,6 @@ def test_an_atomics_reader_is_found_even_behind_its_own_atomic() -> None:
     assert two(("atomic", 0), ("atomic", 1), ("load", 1)) == ["read after write"]
 
 
-def test_blocks_race_over_global_memory_and_have_shared_memory_each() -> None:
-    assert two(("store", 0), ("load", 0), space="global", at1={"block": 1, "epoch": 5}) == ["read after write"]
-    assert two(("store", 0), ("store", 0), at1={"block": 1}) == []
-
-
 def test_a_race_names_the_element_both_threads_and_how_often() -> None:
     tracing = Tracing()
     tracing.array("x", (8, 8))
