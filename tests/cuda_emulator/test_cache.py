@@ -87,7 +87,6 @@ def kept(tmp_path: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in files if path.is_file()}
 
 
-@pytest.mark.slow
 def test_a_second_process_finds_source_and_machine_code_and_makes_neither(tmp_path: Path) -> None:
     ended_well(start(tmp_path))
     before = kept(tmp_path)
@@ -96,7 +95,6 @@ def test_a_second_process_finds_source_and_machine_code_and_makes_neither(tmp_pa
     assert kept(tmp_path) == before
 
 
-@pytest.mark.slow
 def test_two_processes_that_start_at_once_both_succeed(tmp_path: Path) -> None:
     for process in [start(tmp_path), start(tmp_path)]:
         ended_well(process)
@@ -339,7 +337,6 @@ def test_a_damaged_file_is_removed_and_told_to_the_log_only(
 
 
 @wide
-@pytest.mark.slow
 def test_every_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
     ended_well(start(tmp_path))
     whole = {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()}
@@ -353,7 +350,6 @@ def test_every_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         assert all(path.read_bytes().startswith((cache.MAGIC, machine_code.MAGIC)) for path in whole)
 
 
-@pytest.mark.slow
 def test_machine_code_that_is_whole_and_does_not_load_is_made_again(tmp_path: Path) -> None:
     ended_well(start(tmp_path))
     (path,) = (tmp_path / "kept").rglob("*.code")
@@ -485,7 +481,6 @@ print("right")
 
 
 @wide
-@pytest.mark.slow
 def test_kernels_that_other_processes_compiled_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
     """Two processes number their functions alike, so what tells the machine code apart must be in the names."""
     (tmp_path / "script.py").write_text(TWO)

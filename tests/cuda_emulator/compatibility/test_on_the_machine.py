@@ -16,7 +16,7 @@ from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
 from tests.stage4_numba_cuda.machine.process import run
 from tests.wide import WIDE
 
-pytestmark = [*needs_numba_cuda, pytest.mark.slow]
+pytestmark = needs_numba_cuda
 
 SCRIPT = ["-m", "tests.cuda_emulator.compatibility.run_for_real"]
 DEVICES = [("9.0", "0"), ("7.5", "1"), ("12.0", "2")] if WIDE else [("9.0", "0")]

@@ -90,7 +90,6 @@ def test_every_probe_is_judged_once() -> None:
     assert set(listed) <= set(PROBES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBES)
 def test_emulator_refuses_what_is_listed_and_nothing_else(name: str) -> None:
     said = refusal(PROBES[name])
@@ -102,14 +101,12 @@ def test_emulator_refuses_what_is_listed_and_nothing_else(name: str) -> None:
         assert not said
 
 
-@pytest.mark.slow
 def test_real_compiler_accepts_every_test_kernel(answers: dict[str, dict[str, str]]) -> None:
     asked = {name: answers[name] for name in all_examples()}
     refused = {name: said for name, said in asked.items() if any(said.values())}
     assert not refused
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBES)
 def test_real_compiler_refuses_what_is_listed_and_nothing_else(name: str, answers: dict[str, dict[str, str]]) -> None:
     refused = name in REFUSED_BY_BOTH or name in REFUSED_BY_NUMBA_CUDA_ALONE

@@ -73,21 +73,11 @@ def shared_access(place, one, times=1):
     counts = {"wavefronts": times * sum(passes), "ideal_wavefronts": times * len(passes), "most_ways": max(passes)}
     broadcast = times if len(one.lanes) > 1 and _distinct(one.addresses) == 1 else 0
     lanes = times * len(one.lanes)
-    return Access(
-        place,
-        place.array,
-        "shared",
-        place.kind,
-        times,
-        lanes,
-        times * used,
-        broadcasts=broadcast,
-        example=one,
-        **counts,
-    )
+    counts["broadcasts"] = broadcast
+    return Access(place, place.array, "shared", place.kind, times, lanes, times * used, example=one, **counts)
 
 
-def profile(source, **fields):
+def profile(source, /, **fields):
     """A profile of one traced block of one warp, nothing in it but what is given."""
     empty = {
         "kernel": "kernel",

@@ -6,6 +6,7 @@ from typing import Any
 
 from cuda_emulator.lens.profile import Access, Profile, Request, Reuse
 from cuda_emulator.trace import Site
+from tests.cuda_emulator.lens import lens_profiles
 
 
 def site(kind: Any = "load", array: str = "a", line: int = 5) -> Site:
@@ -24,13 +25,8 @@ def access(array: str = "a", line: int = 5, space: Any = "global", **numbers: An
 
 def made(**fields: Any) -> Profile:
     """A profile of two of eight blocks, in which nothing happened but what `fields` say."""
-    whole: dict[str, Any] = {
-        "kernel": "scale", "source": [], "arguments": [("a", "float32 (1024,)"), ("n", "1024")],
-        "argument_types": ["array(float32, 1d, C)", "int64"], "grid": (8, 1, 1), "block": (128, 1, 1), "blocks": [0, 7],
-        "grid_blocks": 8, "events": 0, "accesses": [], "branches": [], "collectives": [], "phases": [], "reuse": [],
-        "operations": [], "races": [], "uninitialised": [],
-    }  # fmt: skip
-    return Profile(**whole | fields)
+    launch = {"kernel": "scale", "source": [], "grid": (8, 1, 1), "block": (128, 1, 1), "blocks": [0, 7]}
+    return lens_profiles.profile([], **launch | {"grid_blocks": 8} | fields)
 
 
 def reuse(**numbers: int) -> Reuse:

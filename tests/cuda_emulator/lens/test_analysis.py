@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,42 +28,6 @@ def one_access(indices: Any, dtype: Any = np.float32, space: Any = "global", kin
 
 
 # ---------------------------------------------------------------- requests
-
-
-def test_lanes_of_a_warp_with_one_site_and_key_make_one_request() -> None:
-    tracing = Tracing(threads=96)
-    tracing.array("x", 96)
-    tracing.warp("load", "x", range(80))
-    profile = analyse(tracing.trace())
-    assert (profile.accesses[0].requests, profile.accesses[0].lanes, profile.events) == (3, 80, 80)
-
-
-def test_each_round_of_a_loop_is_a_request_even_where_lanes_leave_early() -> None:
-    tracing = Tracing()
-    tracing.array("x", 64)
-    for thread in range(32):
-        for turn in range(thread % 4 + 1):
-            tracing.access("load", "x", thread, thread, key=turn)
-    access = analyse(tracing.trace()).accesses[0]
-    assert (access.requests, access.lanes) == (4, 8 * (4 + 3 + 2 + 1))
-
-
-def test_lanes_that_come_twice_with_one_key_make_as_many_requests_as_they_come() -> None:
-    tracing = Tracing()
-    tracing.array("x", 64)
-    for thread in range(32):
-        for _ in range(3):
-            tracing.access("load", "x", thread, thread)
-    access = analyse(tracing.trace()).accesses[0]
-    assert (access.requests, access.lanes, access.sectors) == (3, 96, 12)
-
-
-def test_blocks_do_not_share_requests() -> None:
-    tracing = Tracing(blocks=3)
-    tracing.array("x", 64)
-    for block in range(3):
-        tracing.warp("load", "x", range(32), block=block)
-    assert analyse(tracing.trace()).accesses[0].requests == 3
 
 
 def test_one_site_that_touches_two_arrays_has_an_access_for_each() -> None:
@@ -97,27 +60,6 @@ def test_requests_equal_a_count_by_dictionary(touches: list[tuple[int, int, int,
 # ---------------------------------------------------------------- sectors
 
 
-@pytest.mark.parametrize(
-    ("indices", "dtype", "sectors", "ideal"),
-    [
-        (range(32), np.float32, 4, 4),
-        (range(0, 64, 2), np.float32, 8, 4),
-        (range(0, 1024, 32), np.float32, 32, 4),
-        (range(1, 33), np.float32, 5, 4),
-        ([5] * 32, np.float32, 1, 1),
-        (range(31, -1, -1), np.float32, 4, 4),
-        (range(32), np.float64, 8, 8),
-        (range(32), np.complex128, 16, 16),
-        (range(32), np.int8, 1, 1),
-        (range(7), np.float32, 1, 1),
-    ],
-)
-def test_sectors_of_one_request(indices: Any, dtype: Any, sectors: int, ideal: int) -> None:
-    access = one_access(indices, dtype)
-    assert (access.sectors, access.ideal_sectors, access.most_sectors) == (sectors, ideal, sectors)
-    assert access.bytes_used == len(set(indices)) * np.dtype(dtype).itemsize
-
-
 def test_a_view_that_starts_within_a_sector_is_misaligned_as_its_allocation_says() -> None:
     access = one_access(range(32), address=GLOBAL + 0x1004, offset=4)
     assert access.sectors == 5
@@ -144,28 +86,6 @@ def test_sectors_and_bytes_equal_sets_of_them(indices: list[int], dtype: Any) ->
 
 
 # ---------------------------------------------------------------- banks
-
-
-@pytest.mark.parametrize(
-    ("indices", "dtype", "ways", "passes", "ideal"),
-    [
-        (range(32), np.float32, 1, 1, 1),
-        (range(0, 64, 2), np.float32, 2, 2, 1),
-        (range(0, 1024, 32), np.float32, 32, 32, 1),
-        (range(0, 1056, 33), np.float32, 1, 1, 1),
-        ([9] * 32, np.float32, 1, 1, 1),
-        (range(32), np.float64, 1, 2, 2),
-        (range(0, 64, 2), np.float64, 2, 4, 2),
-        (range(32), np.complex128, 1, 4, 4),
-        (range(32), np.int8, 1, 1, 1),
-        (range(0, 4096, 128), np.int8, 32, 32, 1),
-        (range(16), np.float64, 1, 1, 1),
-    ],
-)
-def test_passes_of_one_request(indices: Any, dtype: Any, ways: int, passes: int, ideal: int) -> None:
-    access = one_access(indices, dtype, "shared")
-    assert (access.most_ways, access.wavefronts, access.ideal_wavefronts) == (ways, passes, ideal)
-    assert access.sectors == 0
 
 
 @FEW
@@ -234,16 +154,6 @@ def test_of_two_views_of_one_allocation_the_source_says_which_is_meant() -> None
 # ---------------------------------------------------------------- branches, collectives, phases, operations
 
 
-def test_a_branch_diverges_where_lanes_of_one_warp_disagree() -> None:
-    tracing = Tracing()
-    site = tracing.site("branch", text="i % 2 == 0 or i >= 32")
-    for thread in range(64):
-        tracing.event(site, thread, int(thread % 2 == 0 or thread >= 32))
-    branch = analyse(tracing.trace()).branches[0]
-    assert (branch.evaluated, branch.divergent, branch.lanes, branch.taken) == (2, 1, 64, 48)
-    assert branch.example == (tuple(range(0, 32, 2)), tuple(range(1, 32, 2)))
-
-
 def test_a_collective_counts_warps_and_their_lanes() -> None:
     tracing = Tracing()
     site = tracing.site("barrier", text="cuda.syncthreads()")
@@ -268,17 +178,6 @@ def test_operations_are_added_up_by_line() -> None:
     given_ones = [Operations("kernel.py", 3, 10, 1, 0, 4), Operations("kernel.py", 3, 5, 0, 2)]
     profile = analyse(Tracing().trace(operations=given_ones))
     assert profile.operations == [LineOperations("kernel.py", 3, 15, 1, 2, 4)]
-
-
-def test_reuse_counts_loads_of_one_element_by_lanes_and_by_requests() -> None:
-    tracing = Tracing(blocks=2)
-    tracing.array("x", 64)
-    for block in range(2):
-        for key in range(3):
-            tracing.warp("load", "x", [7] * 32, block=block, key=key)
-    reuse = analyse(tracing.trace()).reuse[0]
-    assert (reuse.touched, reuse.loads, reuse.most_loads) == (1, 192, 192)
-    assert (reuse.most_loads_in_block, reuse.most_requests_in_block) == (96, 3)
 
 
 def test_an_access_to_several_elements_at_once_touches_each_of_them() -> None:
@@ -311,8 +210,3 @@ def test_the_example_is_the_first_request_that_costs_most() -> None:
     assert (access.sectors, access.most_sectors) == (4 + 32 + 32, 32)
     assert access.example is not None
     assert access.example.indices[:2] == ((0, 3), (1, 3))
-
-
-def test_an_empty_trace_gives_an_empty_profile() -> None:
-    profile = analyse(Tracing().trace())
-    assert (profile.accesses, profile.races, profile.phases, profile.correct) == ([], [], [], True)

@@ -43,8 +43,6 @@ def some(names: list[str]) -> list[object]:
 
 
 def test_the_collections_hold_what_they_promise() -> None:
-    assert len(CORRECT) >= 50
-    assert len(WRONG) >= 65
     assert set(CORRECT) | set(WRONG) >= SHORT
 
 

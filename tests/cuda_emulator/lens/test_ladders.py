@@ -42,7 +42,6 @@ def profile_of(name: str) -> Profile:
     return profile(launch.kernel, launch.grid, launch.block, *launch.arguments, sharedmem=launch.sharedmem)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", kernels())
 def test_a_correct_kernel_is_traced_whole_and_not_accused(name: str) -> None:
     found = profile_of(name)
@@ -60,7 +59,6 @@ def test_the_advice_and_the_table_of_reuse_say_what_they_count() -> None:
 
 
 @wide
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rung", "ways"),
     [

@@ -17,9 +17,9 @@ from tests.cuda_emulator.lens.lens_kernels import looked_at
 
 
 @cache
-def walk(stride: int, offset: int = 0, view: int = 0) -> Profile:
-    """One warp reads every type with a stride; `view` elements of each allocation lie before the array."""
-    arrays = [cuda.to_device(np.zeros(2048, kind))[view:] for kind in ("f4", "f8", "i1", "i2", "c8")]
+def walk(stride: int, offset: int) -> Profile:
+    """One warp reads every type with a stride."""
+    arrays = [cuda.to_device(np.zeros(2048, kind)) for kind in ("f4", "f8", "i1", "i2", "c8")]
     return looked_at(kernels.walk, 1, 32, *arrays, np.zeros(32, np.float64), stride, offset)
 
 
@@ -28,55 +28,26 @@ def walk(stride: int, offset: int = 0, view: int = 0) -> Profile:
     [
         ("singles", 1, 0, 4),
         ("singles", 2, 0, 8),
-        ("singles", 3, 0, 12),
-        ("singles", 4, 0, 16),
         ("singles", 8, 0, 32),
-        ("singles", 16, 0, 32),
         ("singles", 32, 0, 32),
         ("singles", 0, 0, 1),
         ("singles", -1, 31, 4),
         ("singles", 1, 1, 5),
-        ("singles", 1, 7, 5),
         ("singles", 1, 8, 4),
         ("doubles", 1, 0, 8),
-        ("doubles", 2, 0, 16),
         ("doubles", 4, 0, 32),
         ("doubles", 1, 1, 9),
         ("bytes_", 1, 0, 1),
-        ("bytes_", 4, 0, 4),
         ("bytes_", 32, 0, 32),
         ("bytes_", 1, 1, 2),
         ("shorts", 1, 0, 2),
-        ("shorts", 2, 0, 4),
         ("shorts", 16, 0, 32),
         ("pairs", 1, 0, 8),
-        ("pairs", 2, 0, 16),
     ],
 )
 def test_sectors_of_a_walk(array: str, stride: int, offset: int, sectors: int) -> None:
     access = walk(stride, offset).access("load", array)
     assert (access.requests, access.lanes, access.sectors) == (1, 32, sectors)
-
-
-@pytest.mark.parametrize(("stride", "efficiency"), [(1, 1.0), (2, 0.5), (4, 0.25), (8, 0.125), (32, 0.125), (0, 0.125)])
-def test_coalescing_efficiency_of_a_walk(stride: int, efficiency: float) -> None:
-    assert walk(stride).access("load", "singles").efficiency == efficiency
-
-
-@pytest.mark.parametrize(
-    ("array", "view", "sectors"), [("singles", 1, 5), ("singles", 8, 4), ("doubles", 1, 9), ("bytes_", 31, 2)]
-)
-def test_a_slice_starts_where_it_lies_in_its_allocation(array: str, view: int, sectors: int) -> None:
-    assert walk(1, view=view).access("load", array).sectors == sectors
-
-
-def test_a_store_of_doubles_needs_eight_sectors() -> None:
-    assert walk(1).access("store", "out").sectors == 8
-
-
-def test_all_lanes_at_one_address_are_a_broadcast() -> None:
-    assert walk(0).access("load", "singles").broadcasts == 1
-    assert walk(1).access("load", "singles").broadcasts == 0
 
 
 @cache
@@ -94,13 +65,10 @@ def planes() -> Profile:
         ("a", "a[3, i]", 4),
         ("a", "a[i, 3]", 32),
         ("a", "a[i, i]", 32),
-        ("a", "a[i // 8, i % 8]", 4),
         ("fortran", "fortran[3, i]", 32),
         ("fortran", "fortran[i, 3]", 4),
         ("points", "points[i, 0]", 12),
-        ("points", "points[i, 1]", 12),
         ("coordinates", "coordinates[0, i]", 4),
-        ("coordinates", "coordinates[1, i]", 4),
         ("cube", "cube[0, 0, i]", 4),
         ("cube", "cube[0, i, 0]", 32),
         ("cube", "cube[i, 0, 0]", 32),
@@ -121,35 +89,20 @@ def banks(stride: int) -> Profile:
         ("singles", 0, 1),
         ("singles", 1, 1),
         ("singles", 2, 2),
-        ("singles", 3, 1),
-        ("singles", 4, 4),
-        ("singles", 8, 8),
         ("singles", 16, 16),
         ("singles", 32, 32),
         ("singles", 33, 1),
         ("doubles", 1, 1),
         ("doubles", 2, 2),
-        ("doubles", 16, 16),
         ("doubles", 33, 1),
         ("small", 1, 1),
         ("small", 4, 1),
-        ("small", 8, 2),
         ("small", 32, 8),
     ],
 )
 def test_bank_conflicts_of_a_stride(array: str, stride: int, ways: int) -> None:
     access = banks(stride).access("load", array, f"{array}[i * stride]")
     assert (access.requests, access.most_ways, access.ways) == (1, ways, ways)
-
-
-def test_two_words_for_a_whole_warp_are_no_conflict() -> None:
-    access = banks(1).access("load", "singles", "singles[i // 16 + stride]")
-    assert (access.most_ways, access.wavefronts) == (1, 1)
-
-
-def test_doubles_go_in_two_half_warps() -> None:
-    access = banks(1).access("load", "doubles", "doubles[i * stride]")
-    assert (access.wavefronts, access.ideal_wavefronts) == (2, 2)
 
 
 @cache
@@ -162,6 +115,7 @@ def transposes() -> Profile:
 def test_sectors_of_a_transposes_store(array: str, sectors: int) -> None:
     access = transposes().access("store", array)
     assert (access.requests, access.sectors_per_request) == (128, sectors)
+    assert transposes().correct
 
 
 @pytest.mark.parametrize(
@@ -170,10 +124,6 @@ def test_sectors_of_a_transposes_store(array: str, sectors: int) -> None:
 def test_bank_conflicts_of_a_transposes_tile(kind: Any, array: str, ways: int) -> None:
     access = transposes().access(kind, array)
     assert (access.most_ways, access.ways) == (ways, ways)
-
-
-def test_a_correct_transpose_is_not_accused() -> None:
-    assert transposes().correct
 
 
 @cache
@@ -221,12 +171,8 @@ def test_a_tiled_product_meets_twice_in_each_round(tile: int, barriers: int) -> 
 
 
 @pytest.mark.parametrize("tile", [0, 16, 32])
-def test_a_correct_product_is_not_accused(tile: int) -> None:
+def test_a_product_does_two_operations_for_each_step_and_is_not_accused(tile: int) -> None:
     assert matmul(tile).correct
-
-
-@pytest.mark.parametrize("tile", [0, 16, 32])
-def test_a_product_does_two_operations_for_each_step(tile: int) -> None:
     assert matmul(tile).flops == 2 * 64**3
 
 
@@ -280,10 +226,6 @@ def test_collectives_are_counted_by_warps() -> None:
     ]
 
 
-def test_atomics_are_no_race() -> None:
-    assert warps().races == []
-
-
 @cache
 def spaces() -> Profile:
     x, out = np.zeros(256, np.float32), np.zeros(64, np.float32)
@@ -300,23 +242,14 @@ def test_constant_memory_serves_one_address_at_a_time(text: str, passes: int) ->
 
 
 @pytest.mark.parametrize("kind", ["store", "load"])
-def test_dynamic_shared_memory_has_banks(kind: Any) -> None:
-    access = spaces().access(kind, "buffer")
-    assert (access.space, access.requests, access.most_ways) == ("shared", 2, 1)
-
-
-@pytest.mark.parametrize("kind", ["store", "load"])
 def test_local_memory_is_counted_and_costs_no_sectors(kind: Any) -> None:
     access = spaces().access(kind, "mine")
     assert (access.space, access.lanes, access.sectors, access.wavefronts) == ("local", 64, 0, 0)
 
 
-def test_a_grid_stride_loop_stays_coalesced_in_every_round() -> None:
+def test_a_grid_stride_loop_stays_coalesced_and_reads_each_element_once() -> None:
     access = spaces().access("load", "x")
     assert (access.requests, access.sectors_per_request, access.efficiency) == (2 * 4, 4, 1.0)
-
-
-def test_a_grid_stride_loop_reads_each_element_once() -> None:
     (reuse,) = [each for each in spaces().reuse if each.array == "x"]
     assert (reuse.touched, reuse.loads, reuse.most_loads) == (256, 256, 1)
 

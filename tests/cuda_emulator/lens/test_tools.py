@@ -223,7 +223,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> list[Any]:
 
 
 def test_registers_limit_the_occupancy_where_the_compiler_tells_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    (questions,) = [asked(monkeypatch, {"registers": 128, "stack": 8, "spills": 4, "shared": 512})]
+    questions = asked(monkeypatch, {"registers": 128, "stack": 8, "spills": 4, "shared": 512})
     found = static(scaler(2), VECTORS, 256, 512, device("H100"))
     assert (found.registers, found.spilled_bytes, found.blocks, found.limit) == (128, 12, 2, "registers")
     assert found.occupancy == 0.25
@@ -276,14 +276,11 @@ import json, sys
 from dataclasses import asdict
 from cuda_emulator.lens.devices import device
 from cuda_emulator.lens.static import static
-from cuda_emulator.lens.summary import roofline_text, static_text
-from cuda_emulator.lens.targets import Wanted, launch_of
 from tests.cuda_emulator.lens import test_tools as tools
 print(json.dumps([asdict(static(tools.scaler(factor), tools.VECTORS, 128, 512, device("H100"))) for factor in (3, 4)]))
 """
 
 
-@pytest.mark.slow
 def test_a_closure_is_compiled_for_real_where_numba_cuda_is_installed() -> None:
     if importlib.util.find_spec("numba_cuda") is None:
         pytest.skip("needs numba-cuda and its compile libraries, which are not installed")

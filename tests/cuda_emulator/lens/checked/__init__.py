@@ -1,7 +1,7 @@
 """Kernels for check mode: correct ones that it must not accuse, and wrong ones with the line of the mistake.
 
 cases           a launch, and how it is collected
-correct         thirty-odd kernels that are right: arrays, tiles, warps, loops
+correct         kernels that are right: arrays, tiles, warps, loops
 correct_atomics right because of atomics, fences and orders that only look like races
 correct_patterns   right: queues, last blocks, compaction, double buffers, swaps, halos
 wrong_races     lost updates, missing barriers and syncwarps, races between blocks

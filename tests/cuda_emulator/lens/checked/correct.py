@@ -9,15 +9,7 @@ from cuda_emulator import cuda
 from tests.cuda_emulator.lens.checked.cases import Collection, fresh, keys, numbers, zeros
 
 CORRECT = Collection()
-FULL = 0xFFFFFFFF
 PAIR = np.dtype([("left", np.float32), ("right", np.int32)], align=True)
-
-
-@CORRECT.case(4, 64, numbers(250), zeros(250))
-def guarded(x, y):  # type: ignore[no-untyped-def]
-    i = cuda.grid(1)
-    if i < x.size:
-        y[i] = 2 * x[i]
 
 
 @CORRECT.case(3, 64, numbers(1000))
@@ -25,23 +17,6 @@ def grid_stride_in_place(x):  # type: ignore[no-untyped-def]
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
         x[i] = x[i] * x[i] + x[i]
         x[i] += 1
-
-
-@CORRECT.case((3, 3), (16, 16), numbers(37, 43), numbers(43, 40), zeros(37, 40))
-def tiled_product(a, b, c):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array((2, 16, 16), float32)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    x, y = cuda.grid(2)
-    total = float32(0)
-    for start in range(0, a.shape[1], 16):
-        near[0, ty, tx] = a[y, start + tx] if y < a.shape[0] and start + tx < a.shape[1] else float32(0)
-        near[1, ty, tx] = b[start + ty, x] if start + ty < b.shape[0] and x < b.shape[1] else float32(0)
-        cuda.syncthreads()
-        for k in range(16):
-            total += near[0, ty, k] * near[1, k, tx]
-        cuda.syncthreads()
-    if y < c.shape[0] and x < c.shape[1]:
-        c[y, x] = total
 
 
 @CORRECT.case((3, 3), (16, 16), numbers(37, 32), numbers(32, 40), zeros(37, 40))
@@ -81,23 +56,6 @@ def double_buffered(x, out):  # type: ignore[no-untyped-def]
         out[cuda.blockIdx.x] = buffers[source, t]
 
 
-@CORRECT.case(4, 128, numbers(500), zeros(4))
-def tree_in_shared_memory(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(128, float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    near[t] = x[i] if i < x.size else float32(0)
-    cuda.syncthreads()
-    half = cuda.blockDim.x // 2
-    while half > 0:
-        if t < half:
-            near[t] += near[t + half]
-        cuda.syncthreads()
-        half //= 2
-    if t == 0:
-        out[cuda.blockIdx.x] = near[0]
-
-
 @CORRECT.case(2, 64, numbers(128), zeros(2))
 def tree_whose_last_warp_has_syncwarps(x, out):  # type: ignore[no-untyped-def]
     near = cuda.shared.array(64, float32)
@@ -114,83 +72,6 @@ def tree_whose_last_warp_has_syncwarps(x, out):  # type: ignore[no-untyped-def]
             cuda.syncwarp()
         if t == 0:
             out[cuda.blockIdx.x] = near[0]
-
-
-@CORRECT.case(3, 96, numbers(288), zeros(3))
-def shuffles_and_a_slot_for_each_warp(x, out):  # type: ignore[no-untyped-def]
-    partial = cuda.shared.array(32, float32)
-    t = cuda.threadIdx.x
-    value = x[cuda.grid(1)]
-    for step in (16, 8, 4, 2, 1):
-        value += cuda.shfl_down_sync(FULL, value, step)
-    if t % 32 == 0:
-        partial[t // 32] = value
-    cuda.syncthreads()
-    if t < 32:
-        value = partial[t] if t < 3 else float32(0)
-        for step in (16, 8, 4, 2, 1):
-            value += cuda.shfl_down_sync(FULL, value, step)
-        if t == 0:
-            out[cuda.blockIdx.x] = value
-
-
-@CORRECT.case((2, 3), (32, 8), numbers(70, 50), zeros(50, 70))
-def transposed_through_a_tile(a, b):  # type: ignore[no-untyped-def]
-    tile = cuda.shared.array((32, 33), float32)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    for k in range(ty, 32, 8):
-        row, column = cuda.blockIdx.y * 32 + k, cuda.blockIdx.x * 32 + tx
-        if row < a.shape[0] and column < a.shape[1]:
-            tile[k, tx] = a[row, column]
-    cuda.syncthreads()
-    for k in range(ty, 32, 8):
-        row, column = cuda.blockIdx.x * 32 + k, cuda.blockIdx.y * 32 + tx
-        if row < b.shape[0] and column < b.shape[1]:
-            b[row, column] = tile[tx, k]
-
-
-@CORRECT.case(4, 64, numbers(250), zeros(250))
-def blur_with_a_halo(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(66, float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    near[t + 1] = x[i] if i < x.size else float32(0)
-    if t == 0:
-        near[0] = x[i - 1] if i > 0 else float32(0)
-    if t == cuda.blockDim.x - 1:
-        near[t + 2] = x[i + 1] if i + 1 < x.size else float32(0)
-    cuda.syncthreads()
-    if i < x.size:
-        out[i] = near[t] + near[t + 1] + near[t + 2]
-
-
-@CORRECT.case(2, 64, numbers(100), zeros(100))
-def early_return(x, out):  # type: ignore[no-untyped-def]
-    i = cuda.grid(1)
-    if i >= x.size:
-        return
-    if x[i] < 0:
-        out[i] = -1
-        return
-    out[i] = x[i]
-
-
-@cuda.jit(device=True)
-def put(array, place, value):  # type: ignore[no-untyped-def]
-    array[place] = value
-
-
-@cuda.jit(device=True)
-def opposite(array, place):  # type: ignore[no-untyped-def]
-    return array[array.size - 1 - place]
-
-
-@CORRECT.case(2, 64, numbers(128), zeros(128))
-def through_device_functions(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    put(near, t, x[cuda.grid(1)])
-    cuda.syncthreads()
-    put(out, cuda.grid(1), opposite(near, t))
 
 
 @CORRECT.case(2, 32, zeros(64, dtype=PAIR))
@@ -276,19 +157,6 @@ def read_wait_and_write_in_place(x, out):  # type: ignore[no-untyped-def]
         x[i] = left
         cuda.syncthreads()
     out[i] = x[i]
-
-
-@CORRECT.case(2, 64, numbers(2, 64), zeros(2, 64))
-def a_row_for_each_block(x, out):  # type: ignore[no-untyped-def]
-    row, t = cuda.blockIdx.x, cuda.threadIdx.x
-    top = cuda.shared.array(1, float32)
-    if t == 0:
-        highest = x[row, 0]
-        for k in range(1, x.shape[1]):
-            highest = max(highest, x[row, k])
-        top[0] = highest
-    cuda.syncthreads()
-    out[row, t] = x[row, t] - top[0]
 
 
 @CORRECT.case(64, 64, keys(64 * 64, 100), zeros(64 * 64, dtype=np.int32))

@@ -9,12 +9,6 @@ from cuda_emulator import cuda
 from tests.cuda_emulator.lens.checked.cases import Collection, keys, numbers, zeros
 
 CORRECT = Collection()
-FULL = 0xFFFFFFFF
-
-
-@CORRECT.case(4, 64, keys(256, 32), zeros(32, dtype=np.int32))
-def histogram(x, counts):  # type: ignore[no-untyped-def]
-    cuda.atomic.add(counts, x[cuda.grid(1)], 1)
 
 
 @CORRECT.case(4, 64, keys(256, 32), zeros(32, dtype=np.int32))
@@ -35,20 +29,6 @@ def places_from_a_counter(x, out, length):  # type: ignore[no-untyped-def]
     i = cuda.grid(1)
     if x[i] > 0:
         out[cuda.atomic.add(length, 0, 1)] = x[i]
-
-
-@CORRECT.case(4, 64, numbers(256), zeros(256), zeros(1, dtype=np.int32))
-def compacted_by_ballots(x, out, length):  # type: ignore[no-untyped-def]
-    i = cuda.grid(1)
-    lane = cuda.threadIdx.x % 32
-    wanted = x[i] > 0
-    votes = cuda.ballot_sync(FULL, wanted)
-    start = 0
-    if lane == 0:
-        start = cuda.atomic.add(length, 0, cuda.popc(votes))
-    start = cuda.shfl_sync(FULL, start, 0)
-    if wanted:
-        out[start + cuda.popc(votes & ((1 << lane) - 1))] = x[i]
 
 
 @CORRECT.case(4, 64, keys(256, 1000), zeros(1, dtype=np.int32))
@@ -78,14 +58,6 @@ def maximum_behind_a_look(x, top):  # type: ignore[no-untyped-def]
         cuda.atomic.max(top, 0, value)
 
 
-@CORRECT.case(4, 64, numbers(256), zeros(1), zeros(1), zeros(1))
-def sums_and_extremes(x, total, low, high):  # type: ignore[no-untyped-def]
-    value = x[cuda.grid(1)]
-    cuda.atomic.add(total, 0, value)
-    cuda.atomic.min(low, 0, value)
-    cuda.atomic.max(high, 0, value)
-
-
 @CORRECT.case(4, 64, lambda: np.resize(np.float32([3e7, -3e7, 0.125]), 256), zeros(1))
 def a_sum_that_cancels(x, total):  # type: ignore[no-untyped-def]
     cuda.atomic.add(total, 0, x[cuda.grid(1)])
@@ -102,29 +74,6 @@ def every_kind_of_atomic(x, out):  # type: ignore[no-untyped-def]
     cuda.atomic.max(out, 5, value)
     cuda.atomic.min(out, 6, value)
     cuda.atomic.exch(out, 7, 9)
-
-
-@CORRECT.case(8, 64, numbers(512), zeros(8), zeros(1), zeros(1, dtype=np.int32))
-def the_last_block_sums_up(x, partial, out, finished):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(64, float32)
-    last = cuda.shared.array(1, int32)
-    t = cuda.threadIdx.x
-    near[t] = x[cuda.grid(1)]
-    cuda.syncthreads()
-    if t == 0:
-        total = float32(0)
-        for k in range(64):
-            total += near[k]
-        partial[cuda.blockIdx.x] = total
-        cuda.threadfence()
-        last[0] = cuda.atomic.add(finished, 0, 1) == cuda.gridDim.x - 1
-    cuda.syncthreads()
-    if last[0] and t == 0:
-        total = float32(0)
-        for k in range(cuda.gridDim.x):
-            total += partial[k]
-        out[0] = total
-        finished[0] = 0  # for the next launch
 
 
 @CORRECT.case(4, 1, numbers(4), zeros(2), zeros(1, dtype=np.int32))

@@ -9,21 +9,7 @@ from cuda_emulator import cuda
 from tests.cuda_emulator.lens.checked.cases import Collection, keys, numbers, zeros
 
 CORRECT = Collection()
-FULL = 0xFFFFFFFF
 PARTICLE = np.dtype([("x", np.float32), ("speed", np.float32), ("hits", np.int32)], align=True)
-
-
-@CORRECT.case(4, 32, keys(100, 9), zeros(100, dtype=np.int32), zeros(1, dtype=np.int32))
-def a_work_queue(items, out, head):  # type: ignore[no-untyped-def]
-    mine = cuda.atomic.add(head, 0, 1)
-    while mine < items.size:
-        steps = 0
-        value = items[mine]
-        while value > 1:
-            value = value // 2 if value % 2 == 0 else 3 * value + 1
-            steps += 1
-        out[mine] = steps
-        mine = cuda.atomic.add(head, 0, 1)
 
 
 @CORRECT.case(4, 64, keys(100, 9), zeros(100, dtype=np.int32), zeros(1, dtype=np.int32))
@@ -93,43 +79,11 @@ def compacted_by_the_lanes_that_are_there(x, out, length):  # type: ignore[no-un
         out[start + cuda.popc(here & ((1 << lane) - 1))] = x[i]
 
 
-@CORRECT.case(3, 32, numbers(32 * 40), zeros(3))
-def tiles_that_are_loaded_ahead(x, out):  # type: ignore[no-untyped-def]
-    tiles = cuda.shared.array((2, 32), float32)
-    t = cuda.threadIdx.x
-    base = cuda.blockIdx.x * 320
-    tiles[0, t] = x[base + t]
-    cuda.syncthreads()
-    total = float32(0)
-    for step in range(10):
-        if step + 1 < 10:
-            tiles[(step + 1) % 2, t] = x[base + (step + 1) * 32 + t]
-        for k in range(32):
-            total += tiles[step % 2, k]
-        cuda.syncthreads()
-    if t == 0:
-        out[cuda.blockIdx.x] = total
-
-
 @CORRECT.case((3, 3), (16, 16), numbers(40, 40))
 def transposed_in_place_by_swaps(a):  # type: ignore[no-untyped-def]
     column, row = cuda.grid(2)
     if row < a.shape[0] and column < row:
         a[row, column], a[column, row] = a[column, row], a[row, column]
-
-
-@CORRECT.case((2, 2), (16, 16), numbers(32, 32))
-def transposed_in_place_by_pairs_of_tiles(a):  # type: ignore[no-untyped-def]
-    one = cuda.shared.array((16, 17), float32)
-    other = cuda.shared.array((16, 17), float32)
-    bx, by, tx, ty = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x, cuda.threadIdx.y
-    if bx <= by:
-        one[ty, tx] = a[by * 16 + ty, bx * 16 + tx]
-        other[ty, tx] = a[bx * 16 + ty, by * 16 + tx]
-        cuda.syncthreads()
-        a[by * 16 + ty, bx * 16 + tx] = other[tx, ty]
-        if bx < by:
-            a[bx * 16 + ty, by * 16 + tx] = one[tx, ty]
 
 
 @CORRECT.case((3, 2), (16, 8), numbers(20, 40), zeros(20, 40))
@@ -161,25 +115,6 @@ def a_histogram_for_each_block(x, private, counts):  # type: ignore[no-untyped-d
     cuda.syncthreads()
     if cuda.threadIdx.x < 16:
         cuda.atomic.add(counts, cuda.threadIdx.x, mine[cuda.threadIdx.x])
-
-
-@CORRECT.case(2, 128, keys(256, 2), zeros(256, dtype=np.int32))
-def places_by_ballots_of_a_block(wanted, places):  # type: ignore[no-untyped-def]
-    before = cuda.shared.array(4, int32)
-    t = cuda.threadIdx.x
-    warp, lane = t // 32, t % 32
-    votes = cuda.ballot_sync(FULL, wanted[cuda.grid(1)] == 1)
-    if lane == 0:
-        before[warp] = cuda.popc(votes)
-    cuda.syncthreads()
-    if t == 0:
-        total = 0
-        for k in range(4):
-            count = before[k]
-            before[k] = total
-            total += count
-    cuda.syncthreads()
-    places[cuda.grid(1)] = before[warp] + cuda.popc(votes & ((1 << lane) - 1))
 
 
 @CORRECT.case(2, 32, zeros(64, dtype=PARTICLE), zeros(1, dtype=np.int32))

@@ -32,20 +32,6 @@ def counts_that_do_not_start_at_zero(x, counts):  # type: ignore[no-untyped-def]
         cuda.atomic.add(counts, t, near[t])
 
 
-@WRONG.case(3, 16, numbers(40), zeros(3), says=UNWRITTEN)
-def the_end_of_the_last_tile(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(16, float32)
-    t, i = cuda.threadIdx.x, cuda.grid(1)
-    if i < x.size:
-        near[t] = x[i]
-    cuda.syncthreads()
-    if t == 0:
-        highest = near[0]
-        for k in range(1, 16):
-            highest = max(highest, near[k])  # here
-        out[cuda.blockIdx.x] = highest
-
-
 @WRONG.case(2, 32, numbers(64), zeros(64), says=UNWRITTEN)
 def a_halo_that_is_not_filled(x, out):  # type: ignore[no-untyped-def]
     near = cuda.shared.array(34, float32)
@@ -60,12 +46,6 @@ def a_flag_of_bool(out):  # type: ignore[no-untyped-def]
     seen = cuda.shared.array(1, np.bool_)
     if seen[0]:  # here
         out[cuda.threadIdx.x] = 1
-
-
-@WRONG.case(1, 32, zeros(32), says=UNWRITTEN)
-def a_record_that_nobody_wrote(out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(32, PAIR)
-    out[cuda.threadIdx.x] = near[cuda.threadIdx.x]["left"]  # here
 
 
 @WRONG.case(1, 32, zeros(32), says=UNWRITTEN, dynamic_bytes=128)
@@ -151,32 +131,12 @@ def one_past_the_end_of_a_tile(x, y):  # type: ignore[no-untyped-def]
     y[t] = near[t + 1]  # here
 
 
-@WRONG.case(1, 32, numbers(32), zeros(32), says=NEGATIVE)
-def one_before_a_tile(x, y):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(32, float32)
-    t = cuda.threadIdx.x
-    near[t] = x[t]
-    cuda.syncthreads()
-    y[t] = near[t - 1]  # here
-
-
 @WRONG.case(1, 32, numbers(32), zeros(32), says=OUTSIDE)
 def one_past_a_local_array(x, y):  # type: ignore[no-untyped-def]
     mine = cuda.local.array(4, float32)
     for k in range(5):
         mine[k] = x[cuda.threadIdx.x]  # here
     y[cuda.threadIdx.x] = mine[0]
-
-
-@WRONG.case(1, 32, numbers(32), zeros(32), says=NEGATIVE)
-def one_before_a_local_array(x, y):  # type: ignore[no-untyped-def]
-    mine = cuda.local.array(4, float32)
-    for k in range(4):
-        mine[k] = x[cuda.threadIdx.x]
-    total = float32(0)
-    for k in range(4):
-        total += mine[k - 1]  # here
-    y[cuda.threadIdx.x] = total
 
 
 @WRONG.case((2, 3), (16, 16), numbers(40, 30), zeros(40, 30), says=OUTSIDE)

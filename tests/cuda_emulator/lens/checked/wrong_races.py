@@ -28,26 +28,6 @@ def lost_update_spelled_out(x, counts):  # type: ignore[no-untyped-def]
     counts[key] = counts[key] + 1  # here
 
 
-@WRONG.case(2, 64, keys(128, 8), zeros(8, dtype=np.int32), says=f"{LOST} near")
-def lost_update_in_shared_memory(x, counts):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(8, int32)
-    t = cuda.threadIdx.x
-    if t < 8:
-        near[t] = 0
-    cuda.syncthreads()
-    near[x[cuda.grid(1)]] += 1  # here
-    cuda.syncthreads()
-    if t < 8:
-        cuda.atomic.add(counts, t, near[t])
-
-
-@WRONG.case(4, (8, 8), numbers(16, 16), zeros(16), says=f"{LOST} sums")
-def lost_update_of_a_row(a, sums):  # type: ignore[no-untyped-def]
-    x, y = cuda.grid(2)
-    if y < a.shape[0] and x < a.shape[1]:
-        sums[y] += a[y, x]  # here
-
-
 @WRONG.case(64, 64, numbers(64 * 64), zeros(1), says=f"{LOST} s")
 def lost_update_among_many_blocks(x, s):  # type: ignore[no-untyped-def]
     total = float32(0)
@@ -55,16 +35,6 @@ def lost_update_among_many_blocks(x, s):  # type: ignore[no-untyped-def]
         total += x[(cuda.grid(1) + k) % x.size]
     if cuda.threadIdx.x == 0:
         s[0] += total  # here
-
-
-@cuda.jit(device=True)
-def gather(array, value):  # type: ignore[no-untyped-def]
-    array[0] += value  # here
-
-
-@WRONG.case(2, 32, numbers(64), zeros(1), says=f"{LOST} array", marked=lambda: gather)
-def lost_update_in_a_device_function(x, s):  # type: ignore[no-untyped-def]
-    gather(s, x[cuda.grid(1)])
 
 
 @WRONG.case(2, 32, zeros(2, dtype=PAIR), says="race on pairs")
@@ -94,60 +64,6 @@ def no_barrier_at_the_loops_end(a, b, c):  # type: ignore[no-untyped-def]
     c[y, x] = total
 
 
-@WRONG.case(2, 64, numbers(128), zeros(128), says=BARRIER)
-def no_barrier_behind_the_loop(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    for k in range(2):
-        cuda.syncthreads()
-        near[t] = x[cuda.grid(1)] * k
-    out[cuda.grid(1)] = near[63 - t]  # here
-
-
-@WRONG.case(2, 64, numbers(128), zeros(2), says="cuda.syncthreads()")
-def no_barrier_in_the_tree(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    near[t] = x[cuda.grid(1)]
-    cuda.syncthreads()
-    half = 32
-    while half > 0:
-        if t < half:
-            near[t] += near[t + half]  # here
-        half //= 2
-    if t == 0:
-        out[cuda.blockIdx.x] = near[0]
-
-
-@WRONG.case(2, 32, numbers(64), zeros(64), says=BARRIER)
-def one_barrier_too_few_for_one_buffer(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(32, float32)
-    t = cuda.threadIdx.x
-    near[t] = x[cuda.grid(1)]
-    cuda.syncthreads()
-    step = 1
-    while step < 32:
-        value = near[t - step] if t >= step else float32(0)  # here
-        near[t] += value
-        cuda.syncthreads()
-        step *= 2
-    out[cuda.grid(1)] = near[t]
-
-
-@WRONG.case(2, 64, numbers(128), zeros(2), says=WARP)
-def warp_in_step(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    near[t] = x[cuda.grid(1)]
-    cuda.syncthreads()
-    if t < 32:
-        near[t] += near[t + 32]
-        if t < 16:
-            near[t] += near[t + 16]  # here
-        if t == 0:
-            out[cuda.blockIdx.x] = near[0]
-
-
 @WRONG.case(1, 32, numbers(32), zeros(32), says=WARP)
 def exchange_within_a_warp(x, out):  # type: ignore[no-untyped-def]
     near = cuda.shared.array(32, float32)
@@ -170,13 +86,6 @@ def shifted_in_place(x):  # type: ignore[no-untyped-def]
     i = cuda.grid(1)
     if i + 1 < x.size:
         x[i] = x[i + 1]  # here
-
-
-@WRONG.case((2, 2), (8, 8), numbers(16, 16), says=BLOCKS)
-def smoothed_in_place(a):  # type: ignore[no-untyped-def]
-    x, y = cuda.grid(2)
-    if y + 1 < a.shape[0]:
-        a[y, x] = 0.5 * (a[y, x] + a[y + 1, x])  # here
 
 
 @WRONG.case(4, 64, numbers(1000), zeros(1000), says=BLOCKS)
@@ -214,19 +123,6 @@ def no_barrier_before_the_counts_are_read(x, counts):  # type: ignore[no-untyped
         cuda.atomic.add(counts, t, near[t])  # here
 
 
-@WRONG.case(1, 64, keys(64, 32), zeros(32, dtype=np.int32), says="An atomic does not order the plain access")
-def counts_read_too_early_in_a_loop(x, counts):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(32, int32)
-    t = cuda.threadIdx.x
-    if t < 32:
-        near[t] = 0
-    cuda.syncthreads()
-    for k in range(2):
-        cuda.atomic.add(near, (x[cuda.grid(1)] + k) % 32, 1)
-        if t < 32:
-            counts[t] = near[t]  # here
-
-
 @WRONG.case(8, 64, numbers(512), zeros(8), zeros(1), zeros(1, dtype=np.int32), says="race on partial")
 def the_last_block_without_a_fence(x, partial, out, finished):  # type: ignore[no-untyped-def]
     if cuda.threadIdx.x == 0:
@@ -236,25 +132,6 @@ def the_last_block_without_a_fence(x, partial, out, finished):  # type: ignore[n
             for k in range(cuda.gridDim.x):
                 total += partial[k]  # here
             out[0] = total
-
-
-@WRONG.case(1, 64, numbers(64), zeros(64), says=BARRIER, dynamic_bytes=256)
-def dynamic_shared_memory_without_a_barrier(x, out):  # type: ignore[no-untyped-def]
-    near = cuda.shared.array(0, float32)
-    t = cuda.threadIdx.x
-    near[t] = x[t]
-    out[t] = near[(t + 32) % 64]  # here
-
-
-@WRONG.case(1, 64, numbers(64), zeros(64), says=BARRIER)
-def two_arrays_and_a_barrier_for_one(x, out):  # type: ignore[no-untyped-def]
-    first = cuda.shared.array(64, float32)
-    second = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    first[t] = x[t]
-    cuda.syncthreads()
-    second[t] = first[63 - t]
-    out[t] = first[t] + second[63 - t]  # here
 
 
 @WRONG.case(2, 32, zeros(64, dtype=PAIR), says="do not run in step")
