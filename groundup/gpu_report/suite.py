@@ -27,7 +27,7 @@ TESTS = (
     # a machine made of programs, which stands in for a GPU where there is none
     "--ignore=tests/stage4_numba_cuda/machine",
 )
-"""What runs stage 4's kernels. Many of them are marked slow, because they are slow where kernels are emulated."""
+"""What runs stage 4's kernels: of a parametrised test each pair of values once, as in `make test`."""
 
 REHEARSED = ("tests/stage4_numba_cuda/test_arrays.py",)
 """The tests of a rehearsal on the emulator. A few are enough: `make test` runs all of them there."""

@@ -15,6 +15,7 @@ from textwrap import indent
 import pytest
 
 from groundup import cli, crash
+from shared.contract import STAGES
 from tests.interrupts import hear
 from tests.program import ran
 from tests.wide import widely
@@ -181,3 +182,9 @@ def test_a_program_in_the_background_ignores_ctrl_c_also_while_it_is_loaded(tmp_
 def test_the_installed_program_begins_there():
     text = (Path(cli.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'groundup = "groundup.entry:main"' in text
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_training_of_a_stage_as_a_module_begins_there(stage):
+    text = (Path(cli.__file__).parents[1] / stage / "train.py").read_text(encoding="utf-8")
+    assert "from groundup.entry import main\n" in text

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from numba import float32, types
 
-from cuda_emulator.lens import checks
+from cuda_emulator import cuda
+from cuda_emulator.lens import checks, profile
 from cuda_emulator.lens.profile import Branch, LineOperations, Party, Race, Uninitialised
+from cuda_emulator.lens.targets import Wanted, launch_of
 from cuda_emulator.trace import NotTraced
 from tests.cuda_emulator.lens.profile_parts import access, made, reuse, site
+
+ROOT = Path(__file__).resolve().parents[3]
+VECTORS = (types.Array(types.float32, 1, "C"),) * 2
+
+
+@cuda.jit
+def product(a, b, c):
+    column, row = cuda.grid(2)
+    total = float32(0)
+    for k in range(a.shape[1]):
+        total += a[row, k] * b[k, column]
+    c[row, column] = total
 
 
 def test_nothing_wrong_passes_every_check_and_all_of_them() -> None:
@@ -43,6 +59,34 @@ def test_a_race_is_told_with_both_lines_and_threads() -> None:
         "race: read after write of tile[3, 0], line 7 and line 9, by threads 3 and 40 of block 0; and 1 more"
     )
     assert "thread 3 of block 0 and thread 0 of block 2" in checks.no_races(made(races=[between])).message
+
+
+def test_the_tiled_product_of_the_exercise_is_within_its_budget_and_the_untiled_one_is_not() -> None:
+    """64 x 64 with tiles of 16: a block reads each element of a once, the four blocks of a row of tiles four times."""
+    arguments = Wanted(args="a=float32[64,64] b=float32[64,64] c=float32[64,64]", grid=(4, 4), block=(16, 16))
+    launch = launch_of(f"{ROOT / 'examples' / 'tiled_matmul.py'}:tiled_matmul", arguments)
+    tiled = profile(launch.kernel, launch.grid, launch.block, *launch.arguments, blocks=16)
+    plain = profile(product, launch.grid, launch.block, *launch.arguments, blocks=16)
+    assert (
+        checks.all_of(
+            checks.no_races(tiled),
+            checks.no_uninitialised(tiled),
+            checks.reads_at_most(tiled, "a", 1),
+            checks.reads_at_most(tiled, "a", 4, per="launch"),
+            checks.no_bank_conflicts(tiled),
+            checks.intensity_at_least(tiled, 3),
+        ).message
+        == "all 6 checks passed"
+    )
+    assert checks.reads_at_most(tiled, "a", 3, per="launch").message == (
+        "an element of a is read 4 times by the launch; it may be 3 times"
+    )
+    found = checks.reads_at_most(plain, "a", 1)
+    assert found.message == "an element of a is read 16 times by a block; it may be once"
+    assert found.line == product.py_func.__code__.co_firstlineno + 5
+    assert checks.reads_at_most(plain, "a", 64, per="launch")
+    assert not checks.reads_at_most(plain, "a", 63, per="launch")
+    assert checks.reads_at_most(plain, "a", 1, count="requests")  # 16 threads of a row read it together
 
 
 def test_what_could_not_be_judged_is_in_the_message_of_races() -> None:
