@@ -198,7 +198,7 @@ def test_the_simulator_must_be_chosen_before_numba_cuda_is_imported() -> None:
 
 SIMULATED = """
 import numpy as np
-from stage4_numba_cuda import activations, arrays, backend, matmul
+from stage4_numba_cuda import activations, arrays, backend, losses, matmul
 
 assert backend.BACKEND.line() == (
     "stage 4 runs its kernels on the CPU, in Numba's simulator: GROUNDUP_CUDA=simulator asks for it"
@@ -214,8 +214,8 @@ exponentials = np.exp(a - a.max(axis=1, keepdims=True))
 softmax = arrays.to_host(activations.softmax(a))  # a block for each row: the simulator has no shuffles
 np.testing.assert_allclose(softmax, exponentials / exponentials.sum(axis=1, keepdims=True), rtol=1e-14)
 
-copied = arrays.copy(product)
-assert not arrays.overlap(copied, product) and arrays.overlap(product, product[1:])
+loss, _ = losses.softmax_cross_entropy_fused(arrays.asarray(a, "float64"), [3, 2])
+np.testing.assert_allclose(loss, -np.log(softmax[[0, 1], [3, 2]]).mean(), rtol=1e-14)
 try:
     matmul.matmul(product, b.T, out=product)
 except ValueError as error:
