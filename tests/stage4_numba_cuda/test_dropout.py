@@ -63,9 +63,3 @@ def test_the_step_count_is_read_from_the_device_at_every_launch() -> None:
         steps.copy_to_device(np.array([step], np.int64))
         write_mask(3, steps, 1, 0.5, mask)
         assert np.array_equal(mask.copy_to_host(), reference.dropout_mask(5, 9, 0.5, 3, step, 1))
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, float("nan")])
-def test_a_rate_outside_zero_to_one_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match=f"dropout: expected a rate of at least 0 and below 1, got {rate}"):
-        threshold_and_scale(rate, "float32")

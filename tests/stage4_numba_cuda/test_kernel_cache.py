@@ -21,7 +21,7 @@ import pytest
 
 from stage4_numba_cuda import kernel_cache
 from stage4_numba_cuda.kernel_cache import MAGIC, KernelCache
-from stage4_numba_cuda.kernel_fingerprint import Unknown, fingerprint, meaning
+from stage4_numba_cuda.kernel_fingerprint import Unknown, fingerprint
 from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,19 +89,6 @@ def test_closures_arrays_and_functions_of_functions_are_looked_at() -> None:
     assert fingerprint(made(*usual)) in names
 
 
-def test_functions_that_call_each_other_have_a_fingerprint() -> None:
-    names: dict[str, Any] = {}
-    exec("def kernel(x):\n    return other(x)\n\ndef other(x):\n    return kernel(x)", names)
-    assert fingerprint(names["kernel"]) == fingerprint(names["kernel"])
-
-
-def test_one_library_module_under_two_names_is_one() -> None:
-    """`from numba import types` gives either of them, by what was imported before."""
-    from numba.core import types
-
-    assert meaning(types) == meaning(importlib.import_module("numba.types"))
-
-
 def test_a_value_that_cannot_be_told_from_another_is_refused() -> None:
     with pytest.raises(Unknown, match=r"it uses .*a Lamp, whose value cannot be told apart from another"):
         fingerprint(written("def kernel(x):\n    x[0] = LAMP.on", LAMP=Lamp()))
@@ -158,12 +145,6 @@ def test_what_compiles_and_for_which_device_is_part_of_the_name(
     cached().save_overload(TYPES, {"code": 1})
     change(monkeypatch)
     assert cached().load_overload(TYPES, None) is None
-
-
-def test_a_changed_device_function_or_option_is_compiled_again(cached: Callable[..., KernelCache]) -> None:
-    cached().save_overload(TYPES, {"code": 1})
-    assert cached(helper=HELPER.replace("1", "3")).load_overload(TYPES, None) is None
-    assert cached(fastmath=True).load_overload(TYPES, None) is None
 
 
 @pytest.mark.parametrize("damage", [b"", MAGIC, b"something else", None], ids=["empty", "cut", "foreign", "one bit"])

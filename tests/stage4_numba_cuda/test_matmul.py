@@ -97,13 +97,6 @@ def test_wide_tile_in_float64_is_the_rung_below() -> None:
     assert products.rung_for("wide_tile", 300, 300, "float32") is products.RUNGS["wide_tile"]
 
 
-@pytest.mark.parametrize(
-    ("size", "tile"), [((4096, 4096), "wide_tile"), ((1024, 1024), "small_tile"), ((100, 3000), "narrow_tile")]
-)
-def test_fitted_tile_launches_the_tile_that_suits_the_result(size: tuple[int, int], tile: str) -> None:
-    assert products.rung_for("fitted_tile", *size, "float32") is products.RUNGS[tile]
-
-
 @pytest.mark.parametrize("tile", fitted.TILES.values())
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_tiles_of_every_rung_fit_into_a_blocks_shared_memory(tile: fitted.Tile, dtype: str) -> None:
@@ -234,27 +227,20 @@ def test_tensor_cores_know_every_form(precision: str, form: str, vector: bool) -
 
 
 @pytest.mark.parametrize(
-    ("shape", "backend", "wide"),
-    [((4, 8), "gpu", True), ((4, 6), "gpu", False), ((3, 8), "gpu", True), ((4, 8), "emulator", False)],
+    ("shape", "backend", "place", "wide"),
+    [
+        ((4, 8), "gpu", 4096, True),
+        ((4, 6), "gpu", 4096, False),
+        ((4, 8), "gpu", 4100, False),
+        ((4, 8), "emulator", 4096, False),
+    ],
 )
-def test_wide_loads_want_a_gpu_and_rows_of_a_multiple_of_four(
-    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int], backend: str, wide: bool
+def test_wide_loads_want_a_gpu_and_rows_that_begin_at_a_multiple_of_sixteen(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int], backend: str, place: int, wide: bool
 ) -> None:
-    class Chosen:
-        name = backend
-
-    monkeypatch.setattr(products, "BACKEND", Chosen)
-    monkeypatch.setattr(products, "address", lambda matrix: 4096)
+    monkeypatch.setattr(products, "BACKEND", SimpleNamespace(name=backend))
+    monkeypatch.setattr(products, "address", lambda matrix: place)
     assert products.may_load_wide(empty(shape, "float32")) is wide
-
-
-def test_wide_loads_want_an_address_of_a_multiple_of_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Chosen:
-        name = "gpu"
-
-    monkeypatch.setattr(products, "BACKEND", Chosen)
-    monkeypatch.setattr(products, "address", lambda matrix: 4096 + 4)
-    assert not products.may_load_wide(empty((4, 8), "float32"))
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,3 @@ def test_a_nan_reaches_its_own_column_and_no_other() -> None:
     sums = to_host(reductions.column_sums(asarray(matrix)))
     assert np.isnan(sums[34])
     assert not np.isnan(sums[:34]).any()
-
-
-def test_a_total_of_what_is_no_device_vector_is_refused() -> None:
-    with pytest.raises(TypeError, match="total: vector is a ndarray, expected a device array"):
-        reductions.total(np.ones(3))
-    with pytest.raises(ValueError, match=r"total: vector is \(1, 2\), expected 1 dimension"):
-        reductions.total(asarray([[1.0, 2.0]]))
