@@ -97,17 +97,6 @@ def test_out_may_be_z_and_for_the_backward_the_gradient(name: str) -> None:
     check(f"{name}_backward", place, expected, "float64", k=65, scale=float(np.abs(grad_output).max()))
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_every_softmax_rung_works_in_place(rung: str) -> None:
-    z, grad_output = numbers((5, 300), 3, "float64"), numbers((5, 300), 4, "float64")
-    output = reference.softmax(z)
-    place = asarray(z, "float64")
-    check(rung, activations.SOFTMAX_LADDER[rung](place, out=place), output, "float64", k=300)
-    inputs = asarray(grad_output, "float64"), asarray(z, "float64"), asarray(output, "float64")
-    got = activations.SOFTMAX_BACKWARD_LADDER[rung](*inputs, out=inputs[0])
-    check(rung, got, reference.softmax_backward(grad_output, z, output), "float64", k=300, scale=1.0)
-
-
 @cuda.jit
 def every_activation(z, outputs, slopes, infinite_grads):  # type: ignore[no-untyped-def]
     """Row a of the results: activation a of the vector z, by its number."""

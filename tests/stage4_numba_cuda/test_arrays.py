@@ -11,7 +11,7 @@ import pytest
 
 from shared.names import DTYPES
 from stage4_numba_cuda import arrays
-from stage4_numba_cuda.backend import BACKEND, cuda
+from stage4_numba_cuda.backend import cuda
 
 
 def device(shape: tuple[int, ...], dtype: str = "float32") -> Any:
@@ -51,25 +51,10 @@ def test_a_device_array_with_gaps_is_packed(view: Any) -> None:
     assert np.array_equal(arrays.to_host(packed), np.arange(20).reshape(5, 4)[view])
 
 
-def test_what_is_on_the_device_is_a_copy_of_what_was_on_the_host() -> None:
-    host = np.ones((2, 2), np.float32)
-    array = arrays.asarray(host)
-    host[0, 0] = 7
-    assert arrays.to_host(array)[0, 0] == 1
-    back = arrays.to_host(array)
-    back[0, 0] = 9
-    assert arrays.to_host(array)[0, 0] == 1
-
-
 def test_a_number_too_large_for_float32_becomes_inf_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert arrays.to_host(arrays.asarray([1e300, -1e300])).tolist() == [np.inf, -np.inf]
-
-
-def test_three_dimensions_on_the_device_are_refused_too() -> None:
-    with pytest.raises(ValueError, match=r"^asarray: expected 1, 2 or 4 dimensions, got 3$"):
-        arrays.asarray(device((2, 2, 2)))
 
 
 def test_only_arrays_of_the_device_are_on_it() -> None:
@@ -77,23 +62,6 @@ def test_only_arrays_of_the_device_are_on_it() -> None:
     assert arrays.on_device(device((4, 4))[1:, ::2])
     for other in (np.ones(3), [1.0], 1.0, None, "text", np.float32(1)):
         assert not arrays.on_device(other)
-
-
-@pytest.mark.skipif(not hasattr(BACKEND.cuda, "__groundup_emulator__"), reason="only the emulator fills fresh memory")
-def test_fresh_memory_holds_nan_on_the_emulator() -> None:
-    assert np.isnan(arrays.to_host(arrays.empty((2, 3), "float64"))).all()
-
-
-def test_as_matrix_keeps_float64_and_makes_float32_of_the_rest() -> None:
-    for given_dtype, kept in (
-        ("float64", "float64"),
-        ("float32", "float32"),
-        ("int64", "float32"),
-        ("bool", "float32"),
-    ):
-        assert arrays.as_matrix("f: a", np.ones((2, 2), given_dtype)).dtype == kept
-    array = device((2, 2), "float64")
-    assert arrays.as_matrix("f: a", array) is array
 
 
 def test_float64_in_another_order_of_bytes_stays_float64() -> None:
@@ -146,11 +114,3 @@ def test_overlap_is_a_byte_in_common() -> None:
     assert not arrays.overlap(memory[:3], memory[3:])
     assert not arrays.overlap(memory, device((6,)))
     assert not arrays.overlap(memory, np.ones(6))
-
-
-def test_labels_come_as_int32_wherever_they_were() -> None:
-    for labels in ([0, 2, 1], np.array([0, 2, 1], np.uint8), cuda.to_device(np.array([0, 2, 1], np.int64))):
-        got = arrays.as_labels("f", labels, 3, 3)
-        assert arrays.on_device(got)
-        assert got.dtype == np.int32
-        assert arrays.to_host(got).tolist() == [0, 2, 1]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shared import dropout as reference
 from stage4_numba_cuda.arrays import empty
 from stage4_numba_cuda.backend import cuda
-from stage4_numba_cuda.dropout import threshold_and_scale, write_mask
+from stage4_numba_cuda.dropout import write_mask
 
 DTYPES = ["float32", "float64"]
 
@@ -46,14 +46,6 @@ def test_a_rate_that_is_an_element_s_own_fraction_keeps_it_and_the_next_rate_dro
     rate = bits * 2.0**-53
     assert dropout_mask(1, 1, rate, 1, 2, 3, "float64")[0, 0] > 0
     assert dropout_mask(1, 1, np.nextafter(rate, 1.0), 1, 2, 3, "float64")[0, 0] == 0
-
-
-def test_the_threshold_is_the_smallest_whole_number_that_is_kept() -> None:
-    for rate in (0.0, 5e-324, 2.0**-53, 0.1, 0.5, np.nextafter(0.5, 1), 1 - 2.0**-53):
-        threshold, scale = threshold_and_scale(float(rate), "float64")
-        assert int(threshold) * 2.0**-53 >= rate
-        assert threshold == 0 or (int(threshold) - 1) * 2.0**-53 < rate
-        assert scale == 1 / (1 - rate)
 
 
 def test_the_step_count_is_read_from_the_device_at_every_launch() -> None:

@@ -1,6 +1,5 @@
 """Conv2d, MaxPool2d and BatchNorm2d of stage4_numba_cuda.interchange beside PyTorch's own."""
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -156,17 +155,6 @@ def test_any_subset_of_the_gradients_can_be_asked_for(wanted: tuple[int, ...], m
     assert len(summed) == (2 if wanted[1] or wanted[2] else 1)  # frozen weights cost no pass
 
 
-def test_nothing_is_recorded_where_no_gradient_is_wanted() -> None:
-    layers = torch.nn.Sequential(Conv2d(2, 3, 3), BatchNorm2d(3), MaxPool2d(2)).to(device(), torch.float64)
-    x = random(2, 2, 6, 6)
-    with torch.no_grad():
-        assert layers(x).grad_fn is None
-    with torch.inference_mode():
-        assert torch.isfinite(layers(x)).all()
-    assert layers[1].num_batches_tracked == 2
-    assert layers(x).grad_fn is not None
-
-
 def test_a_batch_without_images_gives_none_and_gradients_of_zero() -> None:
     running = [torch.full((3,), number, dtype=torch.float64, device=device()) for number in (0.0, 1.0)]
     none = random(0, 3, 4, 4)
@@ -208,25 +196,6 @@ def test_images_that_lie_otherwise_in_memory_give_what_packed_ones_give(lie: str
     assert running[0].all()  # changed, though it lies with gaps
 
 
-@pytest.mark.parametrize("name", ["conv2d", "batch_norm", "max_pool2d"])
-def test_backward_runs_again_if_the_graph_is_kept_and_not_twice_through_itself(name: str) -> None:
-    x = random(2, 2, 4, 4).requires_grad_()
-    output = {
-        "conv2d": lambda: conv2d(x, random(3, 2, 3, 3, seed=1)),
-        "batch_norm": lambda: batch_norm(x, None, None, training=True),
-        "max_pool2d": lambda: max_pool2d(x, 2),
-    }[name]()
-    (grad,) = torch.autograd.grad(output.square().sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiate twice a function that was marked with @once_differentiable"):
-        grad.sum().backward()
-    loss = output.square().sum()
-    loss.backward(retain_graph=True)
-    loss.backward()
-    assert torch.equal(x.grad, 2 * grad)
-    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
-        loss.backward()
-
-
 def test_a_running_mean_that_a_graph_has_saved_may_not_change_unseen() -> None:
     mean, x = random(2, seed=1), random(2, 2, 3, 3).requires_grad_()
     loss = (x * mean.view(1, 2, 1, 1)).sum()
@@ -238,22 +207,6 @@ def test_a_running_mean_that_a_graph_has_saved_may_not_change_unseen() -> None:
 def test_a_minus_sign_beside_the_memory_is_not_forgotten() -> None:
     x, weight = random(2, 2, 4, 4), random(3, 2, 3, 3)
     assert torch.equal(conv2d(torch._neg_view(x), weight), conv2d(-x, weight))
-
-
-def test_under_autocast_half_precision_becomes_the_weights_dtype() -> None:
-    convolution, normal = (layer.to(device()) for layer in (Conv2d(2, 2, 3, padding=1), BatchNorm2d(2)))
-    x = random(2, 2, 4, 4, dtype="float32")
-    with torch.autocast(device(), dtype=torch.bfloat16):
-        half = torch.nn.Conv2d(2, 2, 1, device=device())(x)
-        assert half.dtype == torch.bfloat16
-        assert MaxPool2d(2)(half).dtype == torch.float32
-        for layer in (convolution.double(), normal.double()):
-            output = layer(half)
-            assert output.dtype == torch.float64
-            output.sum().backward(retain_graph=True)
-    assert convolution.weight.grad.dtype == normal.weight.grad.dtype == torch.float64
-    with pytest.raises(TypeError, match=r"^conv2d: x is torch.bfloat16, expected torch.float32 or torch.float64$"):
-        convolution(half.detach())
 
 
 def test_the_layers_are_pytorchs_with_their_first_weights_and_names() -> None:
@@ -333,17 +286,6 @@ def test_training_from_the_same_weights_takes_the_same_course(model: Any, side: 
     theirs.load_state_dict(ours.state_dict())
     with torch.inference_mode():
         torch.testing.assert_close(ours.eval()(x), theirs.eval()(x), rtol=1e-10, atol=1e-10)
-
-
-def test_a_deep_copy_computes_the_same_and_trains_alone() -> None:
-    original = Residual(Ours).to(device(), torch.float64)
-    copied, x = copy.deepcopy(original), random(2, 1, 8, 8)
-    copied(x).sum().backward()
-    assert original.first[0].weight.grad is None
-    assert copied.first[0].weight.grad is not None
-    assert original.first[1].num_batches_tracked == 0
-    assert (original.first[1].running_mean == 0).all()
-    assert torch.equal(original(x), copied(x))
 
 
 def test_options_that_the_kernels_have_not_are_refused() -> None:

@@ -178,11 +178,6 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_stops_nothing(
     assert line.startswith("compiled kernels are not kept: cannot write ")
 
 
-def test_a_kernel_for_one_shape_of_grid_is_not_kept(cached: Callable[..., KernelCache], tmp_path: Path) -> None:
-    cached().save_overload(TYPES, SimpleNamespace(launch_config_sensitive=True))
-    assert not list(tmp_path.rglob("*.kernel"))
-
-
 def test_the_kernels_that_were_not_used_for_longest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_cache, "MOST", 3)
     for i in range(4):
@@ -190,21 +185,6 @@ def test_the_kernels_that_were_not_used_for_longest_go_first(tmp_path: Path, mon
         os.utime(tmp_path / f"{i}.kernel", (10 - i, 0))
     kernel_cache.prune(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.kernel", "1.kernel"]
-
-
-def test_jit_gives_kernels_a_cache_and_device_functions_none() -> None:
-    def jit(function: Any = None, **options: Any) -> Any:
-        def made(function: Any) -> Any:
-            return SimpleNamespace(py_func=function, targetoptions=options, _cache=None)
-
-        return made if function is None else made(function)
-
-    cuda = SimpleNamespace(jit=jit)
-    kernel_cache.install(cuda)
-    kernel_cache.install(cuda)  # a second time changes nothing
-    assert isinstance(cuda.jit(len)._cache, KernelCache)
-    assert isinstance(cuda.jit(fastmath=True)(len)._cache, KernelCache)
-    assert cuda.jit(device=True)(len)._cache is None
 
 
 # ---- with numba-cuda's compiler

@@ -61,11 +61,8 @@ def assert_rung_multiplies(name: str, form: str, dtype: str, vector: bool, sizes
         assert_close(f"{name} {form} {m, k, n}", out, a @ b, dtype, k, np.abs(a) @ np.abs(b))
 
 
-SOME = {
-    ("tiled_32", "tn", "float64", False),
-    ("warp_tiled", "tn", "float64", True),
-}
-"""Each way of moving a tile once, the others are wide; tests/floors/test_matmul.py has every rung as ab."""
+SOME = {("tiled_32", "tn", "float64", False)}
+"""The others take long to compile, and are wide; tests/floors/test_matmul.py has every rung as ab."""
 
 
 def cases() -> list[Any]:
@@ -90,11 +87,6 @@ def test_every_rung_multiplies_in_every_form_with_either_kind_of_loads(
     rung: str, form: str, dtype: str, vector: bool
 ) -> None:
     assert_rung_multiplies(rung, form, dtype, vector, WIDE_SIZES if vector else SIZES)
-
-
-def test_wide_tile_in_float64_is_the_rung_below() -> None:
-    assert products.rung_for("wide_tile", 300, 300, "float64") is products.RUNGS["pipelined"]
-    assert products.rung_for("wide_tile", 300, 300, "float32") is products.RUNGS["wide_tile"]
 
 
 @pytest.mark.parametrize("tile", fitted.TILES.values())

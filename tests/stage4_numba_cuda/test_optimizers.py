@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from stage4_numba_cuda import optimizers
-from stage4_numba_cuda.arrays import address, asarray, on_device, to_host
+from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.kernels import optimizers as kernels
 from stage4_numba_cuda.plans.resident_host import schedule_of
-from tests.wide import widely
 
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "plain": ("SGD", {"learning_rate": 0.1}, kernels.SGD),
@@ -39,7 +38,6 @@ CASES: dict[str, tuple[str, dict[str, Any], int]] = {
         kernels.ADAM,
     ),
 }
-WITH_BUFFERS = [case for case in CASES if not case.startswith("plain")]
 SHAPES = [(37, 11), (11,), (1, 1), (257, 3)]
 ROUNDING = {"float64": (1e-12, 1e-14), "float32": (1e-5, 1e-6)}
 
@@ -56,24 +54,6 @@ def numbers(seed: int, dtype: str) -> list[np.ndarray]:
 
 def device(seed: int, dtype: str) -> list[Any]:
     return [asarray(values, dtype) for values in numbers(seed, dtype)]
-
-
-@pytest.mark.parametrize("case", widely(WITH_BUFFERS))
-def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
-    optimizer, parameters = make(case), device(0, "float64")
-    memory = optimizer._state.make_buffers(parameters)
-    assert list(memory) == list(optimizer._state.names)
-    places = []
-    for buffers in memory.values():
-        for buffer, p in zip(buffers, parameters, strict=True):
-            assert on_device(buffer)
-            assert buffer.shape == p.shape
-            assert buffer.dtype == p.dtype
-            assert not to_host(buffer).any()
-            places.append(address(buffer))
-    optimizer.step(parameters, device(1, "float64"))
-    after = optimizer._state.make_buffers(parameters)
-    assert [address(buffer) for buffers in after.values() for buffer in buffers] == places
 
 
 def test_a_copied_optimizer_goes_on_in_memory_of_its_own() -> None:

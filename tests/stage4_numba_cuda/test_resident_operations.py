@@ -27,12 +27,6 @@ __all__ = ["recorder"]
 STAGE: Stage = load_stage("stage4_numba_cuda")
 COUNT, BATCH, SHAPE = 29, 8, (1, 6, 5)
 RATES = [0.1 / (1 + i) for i in range(4)]  # 29 samples in batches of 8: four steps, the last of five rows
-OPTIMIZERS = {
-    "sgd": lambda room: room.SGD(0.1, weight_decay=0.01),
-    "momentum": lambda room: room.SGD(0.1, momentum=0.5),
-    "rmsprop": lambda room: room.RMSProp(0.01, epsilon=1e-3),
-    "adam": lambda room: room.Adam(0.01, epsilon=1e-3),
-}
 
 
 def form(dropping: bool, classes: int = 3) -> Architecture:
@@ -94,17 +88,6 @@ def test_a_resident_epoch_is_the_epoch_fed_by_hand_bit_for_bit(dropping: bool, a
     assert_same_bits(everything(ours), everything(theirs))
     assert optimizer.state()["steps"] == other.state()["steps"] == len(RATES)
     assert optimizer.learning_rate == RATES[-1]
-
-
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=wide)])
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimizer_takes_the_steps_that_it_takes_by_itself(name: str, dtype: str) -> None:
-    x, labels = images()
-    ours, theirs = make(dtype=dtype), make(dtype=dtype)
-    optimizer, other = (OPTIMIZERS[name](STAGE.optimizers) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 5)
-    assert resident_epoch(run, 7, 4) == fed_by_hand(theirs, other, x, labels, 7)
-    assert_same_bits(everything(ours), everything(theirs))
 
 
 @pytest.mark.parametrize("loss", ["mean_squared_error", "sigmoid_cross_entropy", "hinge"])

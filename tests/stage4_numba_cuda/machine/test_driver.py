@@ -112,19 +112,6 @@ def test_the_default_stream_and_one_that_waits_for_it_are_not_captured(driver: D
     assert HOST.raw[:64] == b"\x07" * 64
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("cuLibraryLoadData", (byref(c_void_p()), b".version", 0, 0, 0, 0, 0, 0)),
-        ("cuCtxSynchronize", ()),
-        ("cuMemFree", (HOST,)),
-    ],
-)
-def test_what_may_not_happen_during_a_capture_is_refused(name: str, arguments: tuple[Any, ...], driver: Driver) -> None:
-    assert driver.call("cuStreamBeginCapture", driver.made("cuStreamCreate", APART), 0) == OK
-    assert driver.call(name, *arguments) == CAPTURE
-
-
 ROUNDS = 24
 """So often is tried what may go wrong: which stream goes on is drawn by lot."""
 

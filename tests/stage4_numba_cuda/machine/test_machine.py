@@ -48,20 +48,6 @@ def run(code: str, a: np.ndarray, folder: Path, threads: int = 32, seed: int = 0
 WORDS = np.arange(1000, 1064, dtype=np.uint32)
 
 
-def test_the_lanes_that_are_active_are_some_of_those_at_the_same_place(tmp_path):
-    """Each lane is among them, none of the others is, and in some runs they do not go on together."""
-    whole = set()
-    for seed in range(8):
-        got = run("setp.ge.u32 p, n, 20; mov.u32 b, 0; @p bra E; activemask.b32 b; E:", WORDS, tmp_path, seed=seed)
-        assert not got[20:].any()
-        for lane, mask in enumerate(map(int, got[:20])):
-            members = [other for other in range(32) if mask >> other & 1]
-            assert lane in members
-            assert set(got[members]) == {mask}
-        whole.add(set(got[:20]) == {0xFFFFF})
-    assert whole == {True, False}
-
-
 SHARE = "st.shared.u32 [at], a; {} xor.b32 c, n, 63; mul.wide.u32 at, c, 4; ld.shared.u32 b, [at];"
 
 
@@ -78,21 +64,6 @@ def test_without_the_barrier_the_numbers_are_wrong(tmp_path):
     assert all(wrong)
 
 
-@pytest.mark.parametrize("waits_for", [7, 6], ids=["all", "all but one"])
-def test_blocks_of_one_launch_can_wait_for_each_other_and_get_ahead_of_each_other(waits_for, tmp_path):
-    """Each block says that it is there, and waits for the others. Without the last one some go on too early."""
-    code = "mov.u32 d0, %ctaid.x; mul.wide.u32 at, d0, 256; add.s64 y, y, at; setp.ne.s32 p, n, 0; @p bra E;"
-    code += "red.release.gpu.global.add.u32 [x], 1; W: ld.acquire.gpu.global.u32 b, [x];"
-    code += f"setp.lt.s32 p, b, {waits_for}; @p bra W; E: bar.sync 0; bar.sync 0; ld.global.u32 b, [x];"
-    build(KERNEL.format(code), tmp_path / "image.so")
-    found = set()
-    for seed in range(10):
-        a, b = np.zeros(64, np.uint32), np.zeros(7 * 64, np.uint32)
-        Image(tmp_path / "image.so").launch(0, [a, b], 64, blocks=7, seed=seed, together=True)
-        found |= set(b.tolist())
-    assert found == ({7} if waits_for == 7 else {6, 7})
-
-
 COPY = "mov.u64 at, tile; cvt.u32.u64 c, at; cp.async.cg.shared.global [c], [x], 16;"
 
 
@@ -107,20 +78,6 @@ def test_a_copy_that_is_not_waited_for_is_late_in_some_runs(wait, tmp_path):
     code = f"{COPY} cp.async.commit_group; {wait} ld.shared.u32 b, [at+4]; cp.async.wait_all;"
     got = {int(run(code, WORDS, tmp_path, threads=1, seed=seed)[0]) for seed in range(16)}
     assert got == {0xFFFFFFFF, int(WORDS[1])}
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "setp.lt.u32 p, n, 7; @p ret; shfl.sync.bfly.b32 b|q, a, 1, 31, -1;",
-        "setp.ge.u32 p, n, 16; @p bra E; shfl.sync.bfly.b32 b|q, a, 17, 31, 65535; E:",
-    ],
-    ids=["has ended", "is not named"],
-)
-def test_what_comes_from_a_lane_that_takes_no_part_is_another_number_in_each_run(code, tmp_path):
-    reader = 7 if "ret" in code else 3
-    got = {int(run(code, WORDS[:32], tmp_path, seed=seed)[reader]) for seed in range(1, 5)}
-    assert len(got) == 4
 
 
 @pytest.mark.parametrize(
