@@ -53,7 +53,7 @@ def assert_close(got: Any, expected: np.ndarray, dtype: str, name: str) -> None:
     np.testing.assert_allclose(to_host(got), expected, rtol=bound, atol=bound * np.abs(expected).max(), err_msg=name)
 
 
-@pytest.mark.parametrize("case", widely(map(pytest.param, CASES), first=3), ids=str)
+@pytest.mark.parametrize("case", widely(map(pytest.param, CASES)), ids=str)
 @pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
 def test_the_gradients_are_stage_2s_and_the_same_bits_each_time(dtype: str, case: tuple[Any, ...]) -> None:
     stride, padding = case[-2:]
@@ -74,7 +74,7 @@ BLOCKED_CASES = [
     (1, 2, 3, 3, 3, 2, 2, 1, 0),
     (3, 5, 13, 12, 34, 4, 3, (2, 3), (1, 2)),
 ]
-SIDES = widely([32, 64])
+SIDES = widely([32, 64], first=0)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_every_number_of_parts_gives_the_gradients(side: int, batch: int, monkey
             assert_close(array, wanted, "float64", f"{blocks} blocks")
 
 
-@pytest.mark.parametrize("rung", widely(list(passes.FORWARD), first=5))
+@pytest.mark.parametrize("rung", widely(list(passes.FORWARD), first=2))
 def test_every_rung_applies_the_activation(rung: str) -> None:
     x, weights, bias, output, _ = case_arrays(CASES[0], "float64")
     given = [asarray(each, "float64") for each in (x, weights, bias)]
@@ -200,13 +200,3 @@ def test_nothing_races_in_check_mode(side: int) -> None:
         for name, rung in room.CONVOLUTION_LADDER.items():
             assert_close(rung(*given, 1, 1), output, "float64", name)
         room.conv2d_backward(asarray(grad, "float64"), *given[:2], 1, 1)
-
-
-def test_a_layer_whose_memory_was_replaced_says_so_and_writes_nothing() -> None:
-    layer = room.Conv2d(np.ones((2, 1, 3, 3)), np.zeros(2))
-    x = asarray(np.ones((1, 1, 4, 4)), "float64")
-    output = layer.forward(x)
-    layer.grad_bias = np.zeros(2)
-    with pytest.raises(ValueError, match=r"^Conv2d\.backward: the layer's grad_bias was replaced by ndarray, expected"):
-        layer.backward(output)
-    assert not to_host(layer.grad_weights).any()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shared import dropout as reference
 from stage4_numba_cuda.arrays import empty
 from stage4_numba_cuda.backend import cuda
-from stage4_numba_cuda.dropout import threshold_and_scale, write_mask
+from stage4_numba_cuda.dropout import write_mask
 
 DTYPES = ["float32", "float64"]
 
@@ -48,14 +48,6 @@ def test_a_rate_that_is_an_element_s_own_fraction_keeps_it_and_the_next_rate_dro
     assert dropout_mask(1, 1, np.nextafter(rate, 1.0), 1, 2, 3, "float64")[0, 0] == 0
 
 
-def test_the_threshold_is_the_smallest_whole_number_that_is_kept() -> None:
-    for rate in (0.0, 5e-324, 2.0**-53, 0.1, 0.5, np.nextafter(0.5, 1), 1 - 2.0**-53):
-        threshold, scale = threshold_and_scale(float(rate), "float64")
-        assert int(threshold) * 2.0**-53 >= rate
-        assert threshold == 0 or (int(threshold) - 1) * 2.0**-53 < rate
-        assert scale == 1 / (1 - rate)
-
-
 def test_the_step_count_is_read_from_the_device_at_every_launch() -> None:
     steps = cuda.to_device(np.array([4], np.int64))
     mask = empty((5, 9), "float32")
@@ -63,9 +55,3 @@ def test_the_step_count_is_read_from_the_device_at_every_launch() -> None:
         steps.copy_to_device(np.array([step], np.int64))
         write_mask(3, steps, 1, 0.5, mask)
         assert np.array_equal(mask.copy_to_host(), reference.dropout_mask(5, 9, 0.5, 3, step, 1))
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, float("nan")])
-def test_a_rate_outside_zero_to_one_is_refused(rate: float) -> None:
-    with pytest.raises(ValueError, match=f"dropout: expected a rate of at least 0 and below 1, got {rate}"):
-        threshold_and_scale(rate, "float32")

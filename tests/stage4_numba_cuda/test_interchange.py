@@ -1,6 +1,5 @@
 """stage4_numba_cuda.interchange: our kernels as PyTorch's layers give what PyTorch's own give, and their gradients."""
 
-import copy
 import importlib
 import sys
 from types import SimpleNamespace
@@ -96,15 +95,6 @@ def test_any_subset_of_the_gradients_can_be_asked_for(wanted: tuple[int, int, in
 
 
 @needs_torch
-def test_nothing_is_recorded_where_no_gradient_is_wanted() -> None:
-    layer = Dense(4, 2, device=device())
-    with torch.no_grad():
-        assert layer(random(3, 4, dtype="float32")).grad_fn is None
-    with torch.inference_mode():
-        assert torch.isfinite(LeakyReLU()(layer(random(3, 4, dtype="float32")))).all()
-
-
-@needs_torch
 def test_a_batch_without_rows_gives_none_and_gradients_of_zero() -> None:
     for shape in ((0, 4), (2, 0, 4)):
         output, *grads = gradients(dense, [random(*shape), random(3, 4), random(3)], random(*shape[:-1], 3))
@@ -137,14 +127,6 @@ def test_a_tensor_that_begins_at_an_odd_address_is_copied_to_an_even_one() -> No
 
 
 @needs_torch
-def test_kernels_work_on_the_tensors_own_memory() -> None:
-    tensor = random(3, 4).requires_grad_()
-    array = tensors.array(tensor)
-    assert tensors.packed(tensor) is tensor
-    assert (array.device_ctypes_pointer.value, array.shape) == (tensor.data_ptr(), (3, 4))
-
-
-@needs_torch
 @pytest.mark.parametrize("name", ["dense", "leaky_relu"])
 def test_a_second_derivative_is_refused(name: str) -> None:
     z = random(3, 4).requires_grad_()
@@ -168,84 +150,14 @@ def test_under_autocast_half_precision_becomes_the_weights_dtype() -> None:
 
 
 @needs_torch
-def test_dense_is_a_linear_with_its_first_weights_and_names() -> None:
-    torch.manual_seed(3)
-    theirs = torch.nn.Linear(4, 3)
-    torch.manual_seed(3)
-    ours = Dense(4, 3)
-    assert isinstance(ours, torch.nn.Linear)
-    assert repr(ours) == "Dense(in_features=4, out_features=3, bias=True)"
-    assert [*ours.state_dict()] == [*theirs.state_dict()] == ["weight", "bias"]
-    assert all(torch.equal(ours.state_dict()[name], theirs.state_dict()[name]) for name in ("weight", "bias"))
-    assert Dense(4, 3, bias=False, dtype=torch.float64).weight.dtype == torch.float64
-    assert repr(LeakyReLU(0.2)) == "LeakyReLU(negative_slope=0.2)"
-
-
-def model(linear: Any, activation: Any, dtype: str) -> Any:
-    return torch.nn.Sequential(linear(2, 8), activation(0.1), linear(8, 1)).to(device(), getattr(torch, dtype))
-
-
-OPTIMIZERS = {"SGD": {"lr": 0.5, "momentum": 0.9}, "Adam": {"lr": 0.05}}
-
-
-@needs_torch
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_training_from_the_same_weights_takes_the_same_course(name: str) -> None:
-    x = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=torch.float64, device=device())
-    y = torch.tensor([[0], [1], [1], [0]], dtype=torch.float64, device=device())
-    torch.manual_seed(1)
-    theirs, ours = model(torch.nn.Linear, torch.nn.LeakyReLU, "float64"), model(Dense, LeakyReLU, "float64")
-    ours.load_state_dict(theirs.state_dict())
-
-    def losses(model: Any) -> list[float]:
-        optimizer = getattr(torch.optim, name)(model.parameters(), **OPTIMIZERS[name])
-        course = []
-        for _ in range(60):
-            optimizer.zero_grad()
-            loss = torch.nn.functional.binary_cross_entropy_with_logits(model(x), y)
-            loss.backward()
-            optimizer.step()
-            course.append(loss.item())
-        return course
-
-    course = losses(ours)
-    np.testing.assert_allclose(course, losses(theirs), rtol=1e-9)
-    assert course[-1] < 0.1 < course[0]
-    theirs.load_state_dict(ours.state_dict())
-    torch.testing.assert_close(theirs(x), ours(x), rtol=1e-12, atol=1e-12)
-
-
-@needs_torch
-def test_a_deep_copy_computes_the_same_and_trains_alone() -> None:
-    original = model(Dense, LeakyReLU, "float32")
-    copied, x = copy.deepcopy(original), random(4, 2, dtype="float32")
-    assert torch.equal(original(x), copied(x))
-    copied(x).sum().backward()
-    assert original[0].weight.grad is None
-    assert copied[0].weight.grad is not None
-
-
-@needs_torch
-def test_leaky_relu_in_place_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^LeakyReLU: inplace=True is not supported, the backward pass needs z"):
-        LeakyReLU(inplace=True)
-
-
-@needs_torch
 def test_wrong_arguments_are_named() -> None:
     x, weight, bias = random(3, 4), random(2, 4), random(2)
-    sparse = torch.eye(4, dtype=torch.float64, device=device()).to_sparse()
     for given, kind, message in (
         ((random(3, 5), weight, bias), ValueError, "x is (3, 5) but weight is (2, 4); x's last dimension must equal"),
-        ((random(3, 4)[0, 0], weight, bias), ValueError, "x is () but weight is (2, 4); x's last dimension must"),
         ((x, weight[0], bias), ValueError, "weight is (4,), expected (out_features, in_features), both at least 1"),
-        ((x, weight[:0], bias[:0]), ValueError, "weight is (0, 4), expected (out_features, in_features), both at le"),
         ((x, weight, bias[:1]), ValueError, "bias is (1,), expected (2,), one for each row of weight"),
         ((x.float(), weight, bias), TypeError, "weight is torch.float64 but x is torch.float32; convert one"),
-        ((x.half(), weight, bias), TypeError, "x is torch.float16, expected torch.float32 or torch.float64"),
-        ((x.long(), weight, bias), TypeError, "x is torch.int64, expected torch.float32 or torch.float64"),
         ((host(x), weight, bias), TypeError, "x must be a dense torch.Tensor, got ndarray"),
-        ((sparse, weight, bias), TypeError, "x must be a dense torch.Tensor, got torch.sparse_coo"),
         ((x, weight.to("meta"), bias), ValueError, f"weight is on meta but x is on {x.device}; move one"),
     ):
         with pytest.raises(kind) as caught:

@@ -21,7 +21,7 @@ import pytest
 
 from stage4_numba_cuda import kernel_cache
 from stage4_numba_cuda.kernel_cache import MAGIC, KernelCache
-from stage4_numba_cuda.kernel_fingerprint import Unknown, fingerprint, meaning
+from stage4_numba_cuda.kernel_fingerprint import Unknown, fingerprint
 from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,19 +89,6 @@ def test_closures_arrays_and_functions_of_functions_are_looked_at() -> None:
     assert fingerprint(made(*usual)) in names
 
 
-def test_functions_that_call_each_other_have_a_fingerprint() -> None:
-    names: dict[str, Any] = {}
-    exec("def kernel(x):\n    return other(x)\n\ndef other(x):\n    return kernel(x)", names)
-    assert fingerprint(names["kernel"]) == fingerprint(names["kernel"])
-
-
-def test_one_library_module_under_two_names_is_one() -> None:
-    """`from numba import types` gives either of them, by what was imported before."""
-    from numba.core import types
-
-    assert meaning(types) == meaning(importlib.import_module("numba.types"))
-
-
 def test_a_value_that_cannot_be_told_from_another_is_refused() -> None:
     with pytest.raises(Unknown, match=r"it uses .*a Lamp, whose value cannot be told apart from another"):
         fingerprint(written("def kernel(x):\n    x[0] = LAMP.on", LAMP=Lamp()))
@@ -160,12 +147,6 @@ def test_what_compiles_and_for_which_device_is_part_of_the_name(
     assert cached().load_overload(TYPES, None) is None
 
 
-def test_a_changed_device_function_or_option_is_compiled_again(cached: Callable[..., KernelCache]) -> None:
-    cached().save_overload(TYPES, {"code": 1})
-    assert cached(helper=HELPER.replace("1", "3")).load_overload(TYPES, None) is None
-    assert cached(fastmath=True).load_overload(TYPES, None) is None
-
-
 @pytest.mark.parametrize("damage", [b"", MAGIC, b"something else", None], ids=["empty", "cut", "foreign", "one bit"])
 def test_a_damaged_file_is_told_and_compiled_again(
     cached: Callable[..., KernelCache], capsys: pytest.CaptureFixture[str], tmp_path: Path, damage: bytes | None
@@ -197,11 +178,6 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_stops_nothing(
     assert line.startswith("compiled kernels are not kept: cannot write ")
 
 
-def test_a_kernel_for_one_shape_of_grid_is_not_kept(cached: Callable[..., KernelCache], tmp_path: Path) -> None:
-    cached().save_overload(TYPES, SimpleNamespace(launch_config_sensitive=True))
-    assert not list(tmp_path.rglob("*.kernel"))
-
-
 def test_the_kernels_that_were_not_used_for_longest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_cache, "MOST", 3)
     for i in range(4):
@@ -209,21 +185,6 @@ def test_the_kernels_that_were_not_used_for_longest_go_first(tmp_path: Path, mon
         os.utime(tmp_path / f"{i}.kernel", (10 - i, 0))
     kernel_cache.prune(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.kernel", "1.kernel"]
-
-
-def test_jit_gives_kernels_a_cache_and_device_functions_none() -> None:
-    def jit(function: Any = None, **options: Any) -> Any:
-        def made(function: Any) -> Any:
-            return SimpleNamespace(py_func=function, targetoptions=options, _cache=None)
-
-        return made if function is None else made(function)
-
-    cuda = SimpleNamespace(jit=jit)
-    kernel_cache.install(cuda)
-    kernel_cache.install(cuda)  # a second time changes nothing
-    assert isinstance(cuda.jit(len)._cache, KernelCache)
-    assert isinstance(cuda.jit(fastmath=True)(len)._cache, KernelCache)
-    assert cuda.jit(device=True)(len)._cache is None
 
 
 # ---- with numba-cuda's compiler

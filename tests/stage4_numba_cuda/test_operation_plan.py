@@ -77,41 +77,6 @@ def test_the_same_steps_give_the_same_bits() -> None:
 FORM = Architecture(*FORMS["blocks in blocks"])
 
 
-class Stubborn:
-    """An optimizer of somebody else that refuses."""
-
-    def step(self, parameters: Any, gradients: Any) -> None:
-        raise RuntimeError("not today")
-
-
-def test_an_optimizer_that_refuses_leaves_everything_as_it_was() -> None:
-    made = network.Network(SMALL, dtype="float64")
-    x, y = batch(SMALL, 4)
-    before = hosts([*made.parameters, *made.running_statistics])
-    with pytest.raises(RuntimeError, match="not today"):
-        made.train_step(x, y, Stubborn())
-    of_another = optimizers.Adam()
-    network.Network([4, 3], dtype="float64").train_step(np.ones((2, 4)), [0, 1], of_another)
-    with pytest.raises(ValueError, match="there are 6 parameters but 2 arrays in the optimizer's first_moment"):
-        made.train_step(x, y, of_another)
-    for got, wanted in zip(hosts([*made.parameters, *made.running_statistics]), before, strict=True):
-        assert np.array_equal(got, wanted)
-
-
-def test_one_value_a_channel_is_refused_before_anything_has_changed() -> None:
-    form = Architecture((1, 2, 2), (BatchNorm(), Flatten(), Dense(3), BatchNorm()))
-    made = network.Network(form, dtype="float64")
-    x, y = batch(form, 1)
-    for call in (
-        lambda: made.train_step(x, y, optimizers.SGD(0.1)),
-        lambda: made.outputs(x, training=True),
-        lambda: made.gradients(x, y),
-    ):
-        with pytest.raises(ValueError, match=r"more than 1 value per channel when training, got x of shape \(1, 3\)"):
-            call()
-    assert to_host(made.running_statistics[0]).tolist() == [0.0]
-
-
 def test_memory_is_used_again_once_nobody_reads_it() -> None:
     form = residual_cnn()
     made = planned(form.layers, network.Network(form).layers, form.input_shape, masked=False)
@@ -268,17 +233,6 @@ def test_an_optimizer_moves_all_parameters_in_one_launch_as_it_would_one_by_one(
     assert counts == [1, len(made.parameters)]
     for one, other in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@needs_emulator
-def test_a_changed_momentum_of_a_batch_normalisation_is_not_lost_in_a_graph(recorder: Recorder) -> None:
-    made, optimizer = network.Network(SMALL, seed=1, dtype="float64"), optimizers.SGD(0.1)
-    for _ in range(3):
-        made.train_step(*batch(SMALL, 4), optimizer)
-    before = to_host(made.running_statistics[0])
-    made.layers[1].momentum = 0.0
-    made.train_step(*batch(SMALL, 4), optimizer)
-    assert np.array_equal(to_host(made.running_statistics[0]), before)
 
 
 @wide

@@ -8,9 +8,7 @@ that are bytes, over 255, is in the wide tests.
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from collections.abc import Callable
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -329,34 +327,6 @@ def test_a_device_without_cooperative_launches_does_not_take_it(monkeypatch: pyt
     assert persistent.misfit(network, 8, "float64") == reason
 
 
-def test_where_a_file_is_missing_that_numba_cuda_links_the_graph_takes_the_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Unlinked(RuntimeError):
-        pass
-
-    tried = []
-
-    class Kernel:
-        def compile(self, types: Any) -> Any:
-            tried.append(types)
-            raise Unlinked("libcudadevrt.a not found")
-
-    for name in ("together", "compiled"):
-        monkeypatch.setattr(persistent, name, cache(getattr(persistent, name).__wrapped__))
-    monkeypatch.setattr(persistent.kernels, "PERSISTENT", defaultdict(Kernel))
-    monkeypatch.setattr(persistent, "_link_errors", lambda: (Unlinked,))
-    for _ in range(2):
-        run = run_of([6, 5, 3])
-        assert run.rung == PLAIN
-        assert run.reason == (
-            "numba-cuda cannot link a kernel whose blocks wait for each other: libcudadevrt.a not found"
-        )
-    assert len(tried) == 2  # with each size of a batch's pieces, once
-    run.begin_epoch(np.arange(run.count))
-    assert np.isfinite(run.take(0, [0.1], 0)).all()
-
-
 @wide
 @on_the_emulator
 @pytest.mark.parametrize("values", ["uint8", "float64"])
@@ -408,27 +378,3 @@ def test_a_gpu_takes_the_graph_for_large_batches_unless_the_kernel_is_asked_for(
     run = run_of([6, 5, 3])
     assert (run.rung, run.reason) == (PLAIN, f"{run.batch_size} samples are many")
     assert run.network.told == f"steps by {PLAIN}: {run.reason}"
-
-
-@wide
-def test_groundup_train_says_which_rung_takes_the_steps(tmp_path: Any) -> None:
-    from typer.testing import CliRunner
-
-    from groundup.cli import program
-
-    options = ["--epochs", "1", "--hidden", "8,8", "--batch-size", "256", "--run-dir", str(tmp_path / "run")]
-    result = CliRunner().invoke(program(["train"]), ["train", "stage4", *options])
-    assert result.exit_code == 0, result.output
-    assert f"steps by {PLAIN}: the network has 2 hidden layers, and the kernel takes one" in result.output
-
-
-@wide
-@on_the_emulator
-def test_the_bench_times_it_beside_the_rung_below() -> None:
-    from shared.bench.kinds.steps import Case
-    from shared.bench.measuring.compared_candidates import Effort
-    from shared.bench.on_gpu import resident_steps
-
-    effort, case = Effort(repeats=1, minimum_sample=0.0, threads=1), Case((12, 8, 4), 8, "float32")
-    rows = list(resident_steps.resident_rows([STAGE], cases=[case], effort=effort, steps=4))
-    assert [(row.variant, row.skipped) for row in rows] == [("resident", None), ("resident, graph", None)]

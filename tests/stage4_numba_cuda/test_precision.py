@@ -149,24 +149,6 @@ def test_another_precision_is_another_graph(recorder: Recorder) -> None:
     assert (recorder.captured, recorder.replayed) == (2, 4)
 
 
-@pytest.mark.usefixtures("rounded")
-def test_a_resident_run_rounds_as_its_steps_do() -> None:
-    needs_precision("tf32")
-    x, y = batch(FORM, 10)
-    losses = []
-    for resident in (False, True):
-        network, optimizer = Network(FORM, seed=1), optimizers.SGD(0.1)
-        network.precision = "tf32"
-        if resident:
-            run = network.resident(x, y, optimizer, 5, 0)
-            assert run is not None
-            run.begin_epoch(np.arange(10))
-            losses.append(run.take(0, [0.1, 0.1], 0))
-        else:
-            losses.append([network.train_step(x[i : i + 5], y[i : i + 5], optimizer) for i in (0, 5)])
-    assert losses[0] == losses[1]
-
-
 @wide
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="only the emulator has a check mode")
 @pytest.mark.parametrize("chosen", ["tf32", "bf16"])

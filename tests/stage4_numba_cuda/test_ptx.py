@@ -8,6 +8,7 @@ import pytest
 from stage4_numba_cuda.arrays import asarray, empty, to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
 from stage4_numba_cuda.kernels import ptx
+from tests.stage4_numba_cuda.test_tensor_cores import interesting
 
 pytestmark = pytest.mark.skipif(
     BACKEND.name == "simulator", reason="hundreds of threads take Numba's simulator minutes"
@@ -47,19 +48,6 @@ def rounded(x: np.ndarray, bits: int, ties_to_even: bool) -> np.ndarray:
     whole = np.rint(scaled) if ties_to_even else np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)
     with np.errstate(over="ignore"):
         return np.ldexp(whole, exponent - bits).astype(np.float32)
-
-
-def interesting() -> np.ndarray:
-    """Numbers of every size, exact ties in both formats, their neighbours, and the ends of the range."""
-    rng = np.random.default_rng(5)
-    anywhere = rng.integers(0, 2**32, 20_000, dtype=np.uint32)
-    ties = np.concatenate(
-        [(anywhere[:2000] & ~np.uint32(0x1FFF)) | 0x1000, (anywhere[:2000] & ~np.uint32(0xFFFF)) | 0x8000]
-    )
-    bits = np.concatenate([anywhere, ties, ties + np.uint32(1), ties - np.uint32(1)]).astype(np.uint32)
-    edges = np.array([0.0, -0.0, 1e-45, 1.1754944e-38, 3.4028235e38, -3.4028235e38, np.inf, -np.inf], np.float32)
-    values = np.concatenate([bits.view(np.float32), edges])
-    return values[~np.isnan(values)]
 
 
 @pytest.mark.parametrize(("kernel", "bits", "ties_to_even"), [(to_tf32, 11, False), (to_bf16, 8, True)])

@@ -207,9 +207,6 @@ def test_errors_are_told_in_later_steps_too(recorder: Recorder) -> None:
         network.train_step(x[:, :-1], y, optimizer)
     with pytest.raises(ValueError, match="expected 8 labels, one a row"):
         network.train_step(x, y[:-1], optimizer)
-    network.layers[0].grad_weights = network.layers[0].weights
-    with pytest.raises(ValueError, match="share memory"):
-        network.train_step(x, y, optimizer)
     for old, new in zip(before, network.parameters, strict=True):
         np.testing.assert_array_equal(old, new.copy_to_host())
 

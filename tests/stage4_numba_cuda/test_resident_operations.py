@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shared.architectures import Architecture
-from shared.contract import Stage, can_be_resident, load_stage
+from shared.contract import Stage, load_stage
 from shared.data.augmentation import Augmentation
 from shared.data.batches import as_targets, batch_order
 from shared.data.datasets import Split
@@ -15,7 +15,7 @@ from shared.dropout import step_masks
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Layer, MaxPool
 from shared.training.loop import train
 from shared.training.schedules import Schedule
-from shared.training.settings import QUIET, Saving, TrainingSettings
+from shared.training.settings import QUIET, TrainingSettings
 from stage4_numba_cuda.plans import resident_data
 from stage4_numba_cuda.plans.resident import ResidentRun
 from tests.stage4_numba_cuda.test_cuda_graphs import Recorder, recorder
@@ -27,12 +27,6 @@ __all__ = ["recorder"]
 STAGE: Stage = load_stage("stage4_numba_cuda")
 COUNT, BATCH, SHAPE = 29, 8, (1, 6, 5)
 RATES = [0.1 / (1 + i) for i in range(4)]  # 29 samples in batches of 8: four steps, the last of five rows
-OPTIMIZERS = {
-    "sgd": lambda room: room.SGD(0.1, weight_decay=0.01),
-    "momentum": lambda room: room.SGD(0.1, momentum=0.5),
-    "rmsprop": lambda room: room.RMSProp(0.01, epsilon=1e-3),
-    "adam": lambda room: room.Adam(0.01, epsilon=1e-3),
-}
 
 
 def form(dropping: bool, classes: int = 3) -> Architecture:
@@ -96,23 +90,6 @@ def test_a_resident_epoch_is_the_epoch_fed_by_hand_bit_for_bit(dropping: bool, a
     assert optimizer.learning_rate == RATES[-1]
 
 
-def test_what_is_copied_to_the_host_was_written_also_where_the_last_batch_is_short() -> None:
-    run = make().resident(*images(), STAGE.optimizers.SGD(0.1), BATCH, 5)
-    resident_epoch(run, 0, len(RATES))
-    assert np.isfinite(run.row_losses.copy_to_host()).all()  # memory that nobody has written holds NaN
-
-
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=wide)])
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimizer_takes_the_steps_that_it_takes_by_itself(name: str, dtype: str) -> None:
-    x, labels = images()
-    ours, theirs = make(dtype=dtype), make(dtype=dtype)
-    optimizer, other = (OPTIMIZERS[name](STAGE.optimizers) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 5)
-    assert resident_epoch(run, 7, 4) == fed_by_hand(theirs, other, x, labels, 7)
-    assert_same_bits(everything(ours), everything(theirs))
-
-
 @pytest.mark.parametrize("loss", ["mean_squared_error", "sigmoid_cross_entropy", "hinge"])
 def test_every_loss_gets_its_targets_on_the_device(loss: str) -> None:
     x, labels = images()
@@ -159,67 +136,6 @@ def test_bytes_are_recognised_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(found[1][found[0]], rising)
     second = rising[-1:] + 1e-9  # other numbers for the same bytes
     assert resident_data.bytes_and_table(np.vstack([rising, second])) is None
-
-
-class Counting:
-    """An optimizer of somebody else."""
-
-    learning_rate = 0.1
-
-    def __init__(self) -> None:
-        self.rates: list[float] = []
-
-    def step(self, parameters: Any, gradients: Any) -> None:
-        self.rates.append(self.learning_rate)
-
-
-def test_somebody_elses_optimizer_sees_every_rate() -> None:
-    x, labels = images()
-    optimizer = Counting()
-    run = make().resident(x, labels, optimizer, BATCH, 5)
-    resident_epoch(run, 0, 4)
-    assert optimizer.rates == RATES
-
-
-@pytest.mark.parametrize("interval", [3, 64])
-@pytest.mark.parametrize("checkpoint_every", [None, 3])
-def test_the_training_loop_ends_where_the_plain_loop_ends(
-    interval: int, checkpoint_every: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
-    """Three epochs with a changing learning rate, measured after each with other batches than those of training."""
-    monkeypatch.setattr(ResidentRun, "interval", interval)
-    x, labels = images()
-    told, ended = [], []
-    for name in ("resident", "plain"):
-        network = make()
-        assert can_be_resident(network)
-        if name == "plain":
-            network.resident = None
-        result = train(
-            *(STAGE, network, STAGE.optimizers.SGD(0.1, momentum=0.9), Split(x, labels)),
-            TrainingSettings(3, BATCH, schedule=Schedule("cosine")),
-            test_data=Split(x[:11], labels[:11]),
-            saving=Saving(tmp_path / name, checkpoint_every=checkpoint_every),
-            hooks=QUIET,
-        )
-        told.append([(each.train_loss, each.test_loss, each.learning_rate) for each in result.epochs])
-        ended.append(everything(network))
-    assert told[0] == told[1]
-    assert_same_bits(*ended)
-
-
-def test_a_run_goes_on_after_a_stop_as_if_there_had_been_none(tmp_path: Any) -> None:
-    x, labels = images()
-    ended = []
-    for stops in ((3,), (2, 3)):
-        saving = Saving(tmp_path / str(stops))
-        for epochs in stops:
-            network, optimizer = make(), STAGE.optimizers.Adam(0.01)
-            settings = TrainingSettings(epochs, BATCH)
-            train(STAGE, network, optimizer, Split(x, labels), settings, saving=saving, hooks=QUIET)
-            saving = Saving(tmp_path / str(stops), resume=True)
-        ended.append(everything(network))
-    assert_same_bits(*ended)
 
 
 AUGMENTED = Augmentation(2, 30.0, background=-1.25)

@@ -13,6 +13,7 @@ from cuda_emulator.inspection import trace_launch
 from stage4_numba_cuda import shared_memory
 from stage4_numba_cuda.arrays import to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
+from tests.wide import wide
 
 COUNT = 18 * 1024
 """Words of 32 bits: 72 KB."""
@@ -49,7 +50,7 @@ def test_a_block_has_as_much_shared_memory_as_was_allowed() -> None:
 
 
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="check mode, step mode and traces are the emulator's")
-@pytest.mark.parametrize("way", [{"check": True}, {"step": True}, {}])
+@pytest.mark.parametrize("way", [{"step": True}, {}, pytest.param({"check": True}, marks=wide)])
 def test_the_emulators_other_ways_allow_it_too(way: dict[str, Any]) -> None:
     kernel, source = turn(), np.arange(COUNT, dtype=np.int32)
     out = np.zeros_like(source)

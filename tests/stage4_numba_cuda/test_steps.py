@@ -15,7 +15,7 @@ from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
 from stage4_numba_cuda import backend
 from stage4_numba_cuda.kernels import head
 from stage4_numba_cuda.plans import mlp_launches
-from tests.wide import wide, widely
+from tests.wide import wide
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
@@ -194,19 +194,6 @@ def test_somebody_elses_optimizer_gets_the_gradients_and_takes_the_step(rung: st
         np.testing.assert_array_equal(p.copy_to_host(), b / 2)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
-def test_weights_put_in_the_place_of_others_are_used(rung: str) -> None:
-    network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
-    theirs = REFERENCE.network.Network(SIZES, seed=2, dtype="float64")
-    x, y = batch("softmax_cross_entropy", 9, SIZES)
-    optimizer = STAGE.optimizers.SGD(0.0)
-    RUNGS[rung](network, x, y, optimizer)
-    for layer, other in zip(network.dense_layers, theirs.layers[::2], strict=True):
-        layer.weights = STAGE.arrays.asarray(other.weights, "float64")
-        layer.bias = STAGE.arrays.asarray(other.bias, "float64")
-    assert RUNGS[rung](network, x, y, optimizer) == pytest.approx(theirs.loss(x, y), rel=1e-12)
-
-
 def test_nan_in_the_input_reaches_the_loss_on_every_rung() -> None:
     x, y = batch("softmax_cross_entropy", 9, SIZES)
     x[3, 2] = np.nan
@@ -222,15 +209,6 @@ def test_huge_logits_give_a_finite_loss_on_every_rung() -> None:
         loss = rung(network, np.ones((4, 2)), [0, 1, 0, 1], None)
         assert loss == pytest.approx(1e4, rel=1e-2)
         assert all(np.isfinite(g.copy_to_host()).all() for g in network.layer_gradients)
-
-
-def test_a_step_of_a_smaller_batch_leaves_no_trace_of_the_larger_one() -> None:
-    x, y = batch("softmax_cross_entropy", 40, SIZES)
-    fresh = STAGE.network.Network(SIZES, seed=1, dtype="float64")
-    used = STAGE.network.Network(SIZES, seed=1, dtype="float64")
-    used.gradients(x * 100, y)
-    for got, expected in zip(used.gradients(x[:3], y[:3]), fresh.gradients(x[:3], y[:3]), strict=True):
-        np.testing.assert_array_equal(got.copy_to_host(), expected.copy_to_host())
 
 
 @pytest.mark.parametrize("rung", ["fused", "few_kernels", "graph"])
@@ -268,12 +246,3 @@ def test_no_two_threads_race_in_a_step(rung: str) -> None:
     x, y = batch("softmax_cross_entropy", 33, [5, 3])
     with options(check=True):
         assert np.isfinite(RUNGS[rung](network, x, y, STAGE.optimizers.SGD(0.1)))
-
-
-@pytest.mark.parametrize("rung", widely(reversed(RUNGS)))
-def test_every_rung_runs_in_step_mode(rung: str) -> None:
-    network = STAGE.network.Network([5, 4, 3], loss="mean_squared_error", seed=1, dtype="float64")
-    x, y = batch("mean_squared_error", 3, [5, 3])
-    expected = network.loss(x, y)
-    with options(step=True):
-        assert RUNGS[rung](network, x, y, STAGE.optimizers.SGD(0.0)) == pytest.approx(expected, rel=1e-12)

@@ -184,7 +184,10 @@ def interesting() -> np.ndarray:
     masks = [np.uint32(2**bits - 1) for bits in (13, 16)]
     ties = [(numbers & ~mask) | (mask + np.uint32(1)) >> 1 for mask in masks for numbers in (anywhere, small)]
     bits = np.concatenate([anywhere, small, *ties, *(each + np.uint32(1) for each in ties)])
-    edges = np.array([0.0, -0.0, 2.0**-25, 3 * 2.0**-25, 65504, 65519.996, 65520, -65520, np.inf, -np.inf], np.float32)
+    edges = np.array(
+        [0.0, -0.0, 2.0**-25, 3 * 2.0**-25, 65504, 65519.996, 65520, -65520, 1e-45, 3.4028235e38, np.inf, -np.inf],
+        np.float32,
+    )
     values = np.concatenate([bits.view(np.float32), edges])
     values = values[~np.isnan(values)]
     return values[: len(values) // 2 * 2]
@@ -322,16 +325,3 @@ def test_rungs_have_no_races(precision: str, rung: str) -> None:
     with options(check=True):
         got = products.TENSOR_LADDER[precision][rung](asarray(a), asarray(b))
     assert (to_host(got) == 150).all()
-
-
-@wide
-@pytest.mark.parametrize(("precision", "rung"), ALL)
-def test_rungs_are_exact_at_random_sizes(precision: str, rung: str) -> None:
-    needs_precision(precision)
-    rng = np.random.default_rng(11)
-    for _ in range(25):
-        m, k, n = (int(size) for size in rng.integers(1, 300, 3))
-        a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (k, n))
-        out = poisoned(m, n)
-        products.TENSOR_LADDER[precision][rung](asarray(a), asarray(b), out)
-        assert np.array_equal(to_host(out), (a @ b).astype(np.float32)), (m, k, n)

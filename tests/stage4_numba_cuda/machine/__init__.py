@@ -15,7 +15,6 @@
     sitecustomize.py     lets numba-cuda hand PTX to the driver
     process.py           a Python process that has this machine as its GPU
     some_steps.py        a program for it: training steps
-    some_rungs.py        another: kernels with barriers, and what becomes of them without
     needed.py            the marks that skip the tests where something is missing
 
 The emulator runs the Python of a kernel. This machine runs what NVVM has made of it, with its inline PTX. Neither uses

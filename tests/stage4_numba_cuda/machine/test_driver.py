@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_void_p
 from pathlib import Path
 from typing import Any
@@ -84,22 +83,6 @@ def test_memory_that_was_freed_or_is_too_small_is_refused(name: str, size: int, 
         assert HOST.raw[:64] == b"\xff" * 64  # nothing was written
 
 
-def test_memory_of_the_host_is_not_filled_by_the_device(driver: Driver) -> None:
-    assert driver.call("cuMemsetD8", HOST, 0, 8) == INVALID
-
-
-def test_what_is_known_of_memory_ends_when_it_is_freed(driver: Driver) -> None:
-    begin, size = c_void_p(), ctypes.c_uint64()
-    memory = driver.made("cuMemAlloc", 64)
-    inside = c_void_p(memory.value + 60)
-    assert driver.call("cuMemGetAddressRange", byref(begin), byref(size), inside) == OK
-    assert (begin.value, size.value) == (memory.value, 64)
-    assert driver.call("cuMemFree", memory) == OK
-    assert driver.call("cuMemGetAddressRange", byref(begin), byref(size), inside) == NOT_FOUND
-    assert driver.call("cuPointerGetAttribute", byref(begin), 2, inside) == INVALID
-    assert driver.call("cuMemFree", memory) == INVALID
-
-
 def captured(driver: Driver, name: str, *arguments: Any) -> Any:
     """A graph of one call, whose last argument is the stream."""
     stream = driver.made("cuStreamCreate", APART)
@@ -127,19 +110,6 @@ def test_the_default_stream_and_one_that_waits_for_it_are_not_captured(driver: D
     assert driver.call("cuMemsetD8", memory, 7, 64) == OK  # no capture has begun
     assert driver.call("cuMemcpyDtoH", HOST, memory, 64) == OK
     assert HOST.raw[:64] == b"\x07" * 64
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("cuLibraryLoadData", (byref(c_void_p()), b".version", 0, 0, 0, 0, 0, 0)),
-        ("cuCtxSynchronize", ()),
-        ("cuMemFree", (HOST,)),
-    ],
-)
-def test_what_may_not_happen_during_a_capture_is_refused(name: str, arguments: tuple[Any, ...], driver: Driver) -> None:
-    assert driver.call("cuStreamBeginCapture", driver.made("cuStreamCreate", APART), 0) == OK
-    assert driver.call(name, *arguments) == CAPTURE
 
 
 ROUNDS = 24
@@ -211,21 +181,6 @@ def test_the_default_stream_and_others_wait_for_one_another(flag: int, expected:
     assert found == expected
 
 
-def test_a_wait_for_a_stream_finishes_its_work_and_perhaps_some_of_the_others(driver: Driver) -> None:
-    both, pinned = set(), ctypes.cast(driver.made("cuMemHostAlloc", 2, 0), ctypes.POINTER(ctypes.c_uint8))
-    places = [c_void_p(ctypes.addressof(pinned.contents) + i) for i in range(2)]
-    for number in range(1, ROUNDS + 1):
-        made = Memories(driver, APART, APART)
-        for place, stream in zip(places, made.streams, strict=True):
-            made.fill(place, number, stream)
-        assert driver.call("cuStreamSynchronize", made.streams[0]) == OK
-        assert pinned[0] == number
-        both.add(pinned[1] == number)
-        made.numbers()
-        assert pinned[1] == number
-    assert both == {True, False}
-
-
 def test_a_graph_is_work_of_the_stream_that_it_is_launched_in(driver: Driver) -> None:
     found = set()
     for number in range(1, ROUNDS + 1):
@@ -236,65 +191,3 @@ def test_a_graph_is_work_of_the_stream_that_it_is_launched_in(driver: Driver) ->
         assert driver.call("cuGraphExecDestroy", graph) == OK
         found.add((number % 2, made.numbers()[1] == number))
     assert found == {(0, True), (1, True), (1, False)}
-
-
-def test_an_event_is_reached_when_it_is_asked_for_often_enough(driver: Driver) -> None:
-    made = Memories(driver, APART, APART)
-    event = driver.made("cuEventCreate", 0)
-    assert driver.call("cuEventQuery", event) == OK  # it was never recorded
-    for stream in made.streams:
-        for _ in range(5):
-            made.fill(made.a, 1, stream)
-    assert driver.call("cuEventRecord", event, made.streams[1]) == OK
-    answers = [driver.call("cuEventQuery", event) for _ in range(12)]
-    assert answers[:4] == [600] * 4  # CUDA_ERROR_NOT_READY
-    assert answers[-1] == OK
-
-
-def test_a_stream_that_was_destroyed_gets_no_more_work(driver: Driver) -> None:
-    made = Memories(driver, 0)
-    made.fill(made.a, 5, made.streams[0])
-    assert driver.call("cuStreamDestroy", made.streams[0]) == OK
-    assert driver.call("cuMemsetD8Async", made.a, 6, 1, made.streams[0]) == 400  # CUDA_ERROR_INVALID_HANDLE
-    assert driver.call("cuStreamDestroy", made.streams[0]) == 400
-    assert made.numbers()[0] == 5
-
-
-@pytest.mark.parametrize(("mib", "expected"), [(1, b"\xff"), (257, b"\0")])
-def test_new_memory_is_full_of_nan_unless_it_is_large(mib: int, expected: bytes, driver: Driver) -> None:
-    memory = driver.made("cuMemAlloc", mib << 20)
-    assert driver.call("cuMemcpyDtoH", HOST, c_void_p(memory.value + (mib << 20) - 64), 64) == OK
-    assert HOST.raw[:64] == expected * 64
-
-
-def test_threads_may_call_it_at_once(driver: Driver) -> None:
-    """Each sees its own memory only, and what it has written there."""
-
-    def rounds(number: int) -> bool:
-        mine, right = ctypes.create_string_buffer(bytes([number]) * 999), True
-        stream = driver.made("cuStreamCreate", APART)
-        for _ in range(500):
-            found = ctypes.create_string_buffer(999)
-            first, second = (driver.made("cuMemAlloc", 999) for _ in range(2))
-            assert driver.call("cuMemcpyHtoDAsync", first, mine, 999, stream) == OK
-            assert driver.call("cuMemcpyDtoDAsync", second, first, 999, stream) == OK
-            assert driver.call("cuMemcpyDtoHAsync", found, second, 999, stream) == OK
-            right &= found.raw == mine.raw[:999]
-            assert driver.call("cuMemFree", first) == driver.call("cuMemFree", second) == OK
-        return right
-
-    with ThreadPoolExecutor(4) as threads:
-        assert all(threads.map(rounds, range(1, 5)))
-
-
-def test_another_thread_may_load_and_free_while_one_captures(driver: Driver) -> None:
-    memory = driver.made("cuMemAlloc", 64)
-    assert driver.call("cuStreamBeginCapture", driver.made("cuStreamCreate", APART), 0) == OK
-    with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(driver.call, "cuMemFree", memory).result() == OK
-
-
-def test_contexts_lie_upon_one_another_up_to_a_limit(driver: Driver) -> None:
-    assert [driver.call("cuCtxPushCurrent", 1) for _ in range(66)] == [OK] * 64 + [INVALID] * 2
-    context = c_void_p()
-    assert [driver.call("cuCtxPopCurrent", byref(context)) for _ in range(65)] == [OK] * 64 + [201]

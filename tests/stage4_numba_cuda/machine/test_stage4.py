@@ -23,6 +23,7 @@ FILES = (
     *("test_reductions", "test_dropout", "test_convolution", "test_pooling", "test_batch_norm", "test_operation_plan"),
     "test_shared_memory",
     *("test_resident_operations", "test_activations", "test_arrays", "test_copies", "test_unrolled", "test_precision"),
+    "../floors/test_oracle",
 )
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
 ALL = ["-m", "wide or not wide"] if WIDE else []
