@@ -153,7 +153,7 @@ def test_another_value_of_a_global_makes_another_file(folder: Path, body: str, o
 def test_another_default_of_a_parameter_makes_another_file(folder: Path) -> None:
     kernel = function("out[0] = n")
     of = [FunctionType(kernel.__code__, kernel.__globals__, "kernel", (default,)) for default in (1, 2, 2)]
-    one, other, same = (cache.path_of(FunctionSource(each), WHAT) for each in of)
+    one, other, same = (cache.path_of(cache.Reached(FunctionSource(each)), WHAT) for each in of)
     assert one != other == same
 
 

@@ -12,7 +12,7 @@ from shared.data.datasets import Split
 from shared.dropout import step_masks
 from shared.training.loop import train
 from shared.training.schedules import Schedule
-from shared.training.settings import Hooks, Saving, TrainingSettings
+from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from stage4_numba_cuda.plans import mlp_launches, mlp_memory, resident, resident_data, resident_host
 from tests.wide import wide
 
@@ -129,6 +129,36 @@ def test_bytes_are_recognised_exactly() -> None:
     assert resident_data.bytes_of(many) is None
 
 
+def test_more_steps_than_their_losses_can_be_kept_for_are_refused() -> None:
+    x, labels = images()
+    run = make().resident(np.tile(x, (20, 1)), np.tile(labels, 20), STAGE.optimizers.SGD(0.1), 1, 5)
+    run.begin_epoch(np.arange(20 * COUNT))
+    with pytest.raises(ValueError, match="take: 1025 steps at once; the losses of at most 1024 can be kept"):
+        run.take(0, [0.1] * 1025, 0)
+
+
+def test_larger_batches_have_fewer_steps_between_two_readings() -> None:
+    steps_at = {batch: resident_host.steps_between_readings(batch) for batch in (1, 64, 128, 1024, 60_000)}
+    assert steps_at == {1: 1024, 64: 1024, 128: 512, 1024: 64, 60_000: 64}
+
+
+@pytest.mark.parametrize("count", [16, 17, 23, 24])
+def test_batches_are_those_of_the_epoch(count: int) -> None:
+    starts = range(0, count, 8)
+    expected = [min(8, count - start) for start in starts]
+    for first in range(len(starts)):
+        for many in range(1, len(starts) - first + 1):
+            found = resident_host.batches(count, 8, first, many)
+            assert [rows for rows, times in found for _ in range(times)] == expected[first : first + many]
+
+
+def test_losses_are_the_sums_of_the_rows_that_a_step_has() -> None:
+    rows = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    rows[2, 5:] = np.nan
+    expected = [float(row.astype(np.float64).sum()) for row in (rows[0], rows[1], rows[2, :5])]
+    assert resident_host.losses_of(rows, [(8, 2), (5, 1)]) == pytest.approx(expected, rel=1e-14)
+
+
 class Counting:
     """Somebody else's optimizer."""
 
@@ -177,6 +207,37 @@ def test_the_training_loop_tells_the_same_whatever_the_interval(
         np.testing.assert_array_equal(one, many)
 
 
+@pytest.mark.parametrize("loss", ["softmax_cross_entropy", "mean_squared_error"])
+def test_stage_2_and_stage_4_train_to_the_same_numbers(loss: str) -> None:
+    x, labels = images()
+    ended = []
+    for name in ("stage2_numpy", "stage4_numba_cuda"):
+        stage = load_stage(name)
+        network = stage.network.Network(mlp([FEATURES, 12, 3], dropout=0.2), loss=loss, seed=4, dtype="float64")
+        train(
+            *(stage, network, stage.optimizers.SGD(0.1, momentum=0.9), Split(x, labels)),
+            TrainingSettings(3, BATCH, schedule=Schedule("cosine")),
+            hooks=QUIET,
+        )
+        ended.append([np.asarray(stage.arrays.to_host(p)) for p in network.parameters])
+    for theirs, ours in zip(*ended, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("at_once", [1, 7])
+def test_a_network_can_be_used_in_every_way_after_a_resident_run(at_once: int) -> None:
+    x, labels = images()
+    network = make()
+    run = network.resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 5)
+    run.begin_epoch(batch_order(COUNT, seed=3, epoch=0))
+    for first in range(0, 7, at_once):
+        run.take(first, RATES[first : first + at_once], first)
+    expected = network.loss(x[:9], labels[:9])
+    assert network.train_step(x[:9], labels[:9], STAGE.optimizers.SGD(0.0)) == pytest.approx(expected, rel=1e-12)
+    for _ in range(70):  # more often than there are lines for losses
+        network.gradients(x[:9], labels[:9])
+
+
 def test_a_batch_larger_than_the_data_takes_no_more_memory_than_the_data() -> None:
     x, labels = images()
     network = make()
@@ -215,12 +276,42 @@ def test_a_large_seed_draws_the_masks_of_shared_dropout() -> None:
     assert loss == pytest.approx(network.loss(x, labels, masks), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"x": np.zeros((53, 20))}, r"resident: x is \(53, 20\), expected \(samples, 21\)"),
+        ({"labels": np.full(53, 3)}, r"resident: labels\[0\] is 3, expected 0 to 2"),
+        ({"labels": np.zeros(52, int)}, "resident: expected 53 labels, one a row"),
+        ({"batch_size": 0}, "resident: batch_size: expected at least 1, got 0"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -> None:
+    x, labels = images()
+    given: dict[str, Any] = {"x": x, "labels": labels, "optimizer": STAGE.optimizers.SGD(0.1), "batch_size": BATCH}
+    with pytest.raises(ValueError, match=message):
+        make().resident(**{**given, **what}, seed=0)
+
+
+@pytest.mark.parametrize("loss", ["softmax_cross_entropy", "hinge"])
+def test_a_single_output_has_no_column_for_the_label_1(loss: str) -> None:
+    x, _ = images()
+    labels = np.arange(COUNT) % 2
+    with pytest.raises(ValueError, match=r"resident: labels\[1\] is 1, expected 0 to 0 \(1 classes\)"):
+        make(loss, sizes=(FEATURES, 12, 1)).resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0)
+
+
 def test_an_order_and_steps_that_do_not_fit_are_refused() -> None:
     x, labels = images()
     run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 5)
     with pytest.raises(ValueError, match="take: there is no order yet; call begin_epoch first"):
         run.take(0, [0.1], 0)
-    for order in ([0, 1, 9], np.zeros(COUNT, int), np.arange(1, COUNT + 1)):
+    for order in (
+        [0, 1, 9],
+        np.zeros(COUNT, int),
+        np.arange(1, COUNT + 1),
+        np.arange(-1, COUNT - 1),
+        np.arange(float(COUNT)),
+    ):
         with pytest.raises(ValueError, match="resident: order: expected each index from 0 to 52 once"):
             run.begin_epoch(order)
     run.begin_epoch(np.arange(COUNT))
@@ -242,3 +333,12 @@ def test_an_order_whose_copy_was_interrupted_is_sent_again(monkeypatch: pytest.M
 
 def interrupted(*arguments: Any, **named: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_half_precision_data_is_taken() -> None:
+    x, labels = images()
+    half = x.astype(np.float16)
+    network = make()
+    run = network.resident(half, labels, STAGE.optimizers.SGD(0.0), COUNT, 5)
+    run.begin_epoch(np.arange(COUNT))
+    assert run.take(0, [0.0], 0) == [pytest.approx(network.loss(half, labels), rel=1e-12)]
