@@ -14,6 +14,7 @@ from shared.data.batches import batch_order
 from stage4_numba_cuda.backend import BACKEND
 from stage4_numba_cuda.plans import cuda_graphs
 from stage4_numba_cuda.plans.resident import ResidentRun
+from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="the launches of the emulator are recorded")
 
@@ -77,7 +78,7 @@ def batch(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(
     ("sizes", "rung"),
-    [(SIZES, "graph"), ([21, 12, 9, 8, 3], "graph"), (SIZES, "persistent")],
+    [(SIZES, "graph"), ([21, 12, 9, 8, 3], "graph"), pytest.param(SIZES, "persistent", marks=wide)],
     ids=["one hidden layer", "three", "the persistent kernel"],
 )
 def test_replayed_steps_end_where_launched_ones_end(

@@ -14,6 +14,9 @@ import pytest
 from stage4_numba_cuda.backend import BACKEND
 from stage4_numba_cuda.plans import cuda_graphs, persistent
 from tests.stage4_numba_cuda.test_persistent import STAGE, _asked_for, run_of, samples
+from tests.wide import wide
+
+pytestmark = wide  # the kernel takes twenty seconds to compile
 
 __all__ = ["_asked_for"]
 

@@ -54,7 +54,7 @@ def warm(optimizer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     return network, x, y
 
 
-@pytest.mark.parametrize("wanted", ["0", "1"], ids=["three kernels", "the persistent kernel"])
+@pytest.mark.parametrize("wanted", widely(["0", "1"]), ids=["three kernels", "the persistent kernel"])
 def test_a_step_is_one_graph_with_its_copies_and_one_wait(
     counted: Counter[str], monkeypatch: pytest.MonkeyPatch, wanted: str
 ) -> None:

@@ -20,6 +20,8 @@ from tests.wide import wide
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
 RUNGS: dict[str, Callable[..., float]] = STAGE.network.STEP_LADDER
+NAMES = [pytest.param(name, marks=wide) if name == "persistent" else name for name in RUNGS]
+"""The persistent kernel takes twenty seconds to compile."""
 SIZES = [13, 37, 11, 7, 5]
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "SGD": lambda room: room.SGD(0.1),
@@ -74,7 +76,7 @@ def assert_same(got: Any, expected: Any) -> None:
         np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_every_rung_takes_the_same_steps_with_every_optimizer(rung: str, name: str, dropout: float) -> None:
@@ -88,7 +90,7 @@ def test_every_rung_takes_the_same_steps_with_every_optimizer(rung: str, name: s
             np.testing.assert_allclose(STAGE.arrays.to_host(g), e, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: str, activation: str, loss: str) -> None:
@@ -97,7 +99,7 @@ def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: st
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 @pytest.mark.parametrize("sizes", [[5, 3], [5, 4, 3], [70, 65, 33, 32], [9, 8, 33], [3, 1, 1], [1, 2, 1, 2, 1, 2]])
 def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> None:
     ours, theirs = STAGE.optimizers.SGD(0.05, momentum=0.9), REFERENCE.optimizers.SGD(0.05, momentum=0.9)
@@ -105,7 +107,7 @@ def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> 
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 def test_every_rung_takes_batches_of_more_rows_than_a_tile(rung: str) -> None:
     ours, theirs = STAGE.optimizers.SGD(0.05), REFERENCE.optimizers.SGD(0.05)
     options: dict[str, Any] = {"batches": (70, 33), "steps": 3}
@@ -125,7 +127,7 @@ def test_the_head_takes_more_hidden_features_than_lie_in_shared_memory(
     assert_same(got, trained(reference_step, REFERENCE, theirs, **options))
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 def test_every_rung_takes_the_same_steps_in_float32(rung: str) -> None:
     ours, theirs = STAGE.optimizers.SGD(0.05), REFERENCE.optimizers.SGD(0.05)
     got = trained(RUNGS[rung], STAGE, ours, dtype="float32", dropout=0.3)
@@ -136,7 +138,7 @@ def test_every_rung_takes_the_same_steps_in_float32(rung: str) -> None:
         np.testing.assert_allclose(g, e, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 def test_without_an_optimizer_nothing_moves_and_the_gradients_are_left_in_the_layers(rung: str) -> None:
     network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
     theirs = REFERENCE.network.Network(SIZES, seed=1, dtype="float64")
@@ -151,7 +153,7 @@ def test_without_an_optimizer_nothing_moves_and_the_gradients_are_left_in_the_la
         np.testing.assert_allclose(got.copy_to_host(), expected, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 def test_a_lead_of_exactly_1_is_outside_the_margin_on_every_rung(rung: str) -> None:
     rng = np.random.default_rng(0)
     shapes = [(5, 4), (4,), (4, 3)]
@@ -180,7 +182,7 @@ class Halving:
             p.copy_to_device(p.copy_to_host() / 2)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 def test_somebody_elses_optimizer_gets_the_gradients_and_takes_the_step(rung: str) -> None:
     network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
     before = [p.copy_to_host() for p in network.parameters]
@@ -226,7 +228,7 @@ def test_a_second_step_makes_no_new_arrays_on_the_device(rung: str, monkeypatch:
     assert made == []
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", NAMES)
 def test_the_slope_of_a_hinge_loss_is_the_same_where_a_score_is_nan(rung: str) -> None:
     x, y = batch("hinge", 9, SIZES)
     x[3, 2] = np.nan
