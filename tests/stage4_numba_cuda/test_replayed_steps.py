@@ -16,7 +16,7 @@ import pytest
 
 from stage4_numba_cuda.plans import cuda_graphs, optimizer_update, persistent, replayed_steps
 from tests.stage4_numba_cuda.test_cuda_graphs import SIZES, STAGE, Recorder, batch, pytestmark, recorder
-from tests.wide import widely
+from tests.wide import wide, widely
 
 __all__ = ["pytestmark", "recorder"]
 
@@ -67,6 +67,7 @@ def test_a_step_is_one_graph_with_its_copies_and_one_wait(
     assert counted == {"waits": 5, "graphs": 5}
 
 
+@wide
 def test_a_step_that_took_long_is_asked_whether_its_blocks_gave_up(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ def ready(stages: PreparedStages, key: str) -> None:
 
 def test_a_stage_answers_when_it_is_prepared_and_not_before() -> None:
     go = threading.Event()
-    stages = PreparedStages("test", lambda stage, key: go.wait(20))
+    stages = PreparedStages("test", lambda stage, key: go.wait(1))
     stages.prepare("a")
     assert stages.answer(STAGES[0], "a", lambda stage: {"value": 1})["state"] == "warming"
     go.set()

@@ -192,7 +192,7 @@ def test_a_save_cancels_the_grading_before_it_and_closing_ends_it(learner: Works
 
 
 def test_the_checks_are_told_while_they_run(learner: Workspace) -> None:
-    write(learner, FIRST, "    return c", "    import time\n    time.sleep(0.2)\n    return c")
+    write(learner, FIRST, "    return c", "    import time\n    time.sleep(0.04)\n    return c")
     watch = Watch(fresh(learner), FIRST)
     seen = Seen(watch)
     try:
