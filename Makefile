@@ -63,7 +63,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 $(VENV)/.created:
-	$(PYTHON) -m venv $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
@@ -73,6 +73,7 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 
 # Each has all of those before, so that one run of pip makes them.
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml
+	@$(NEW_PIP)
 	$(INSTALL) '.[test]'
 	touch $(VENV)/.installed $@
 

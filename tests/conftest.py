@@ -58,10 +58,10 @@ def _in(item: pytest.Item, folders: tuple[str, ...]) -> bool:
 
 
 def _further_cases(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of parametrised tests in which no value of a parameter is new.
+    """The cases of parametrised tests in which no pair of values is new.
 
-    `make test` shows every value of every parameter once for each stage (each-choice coverage); `make test-wide` has
-    all their combinations. The oracles are complete in both.
+    `make test` shows each pair of values of two parameters once for each stage, so that a test with one or two
+    parameters keeps all its cases; `make test-wide` has the other combinations. `make test` runs the oracles complete.
     """
     shown: dict[tuple[Any, ...], set[tuple[int, str]]] = {}
     further = []
@@ -69,6 +69,8 @@ def _further_cases(items: list[pytest.Item]) -> list[pytest.Item]:
         values = set(combinations(enumerate(item.callspec._idlist), 2)) if hasattr(item, "callspec") else set()
         if len(values) < 2 or _below(item.path, COMPLETE) or item.get_closest_marker("wide"):
             continue
+        if item.get_closest_marker("skip") or item.get_closest_marker("skipif"):
+            continue  # it shows nothing
         stage = next((name for name in STAGES if name in item.nodeid), None)
         before = shown.setdefault((item.path, item.parent, item.originalname, stage), set())
         if values <= before:
@@ -79,12 +81,16 @@ def _further_cases(items: list[pytest.Item]) -> list[pytest.Item]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        twice = _in(item, FLOAT64_SUFFICES) and "stage4" in item.nodeid and "float32" in item.nodeid
+        twice = _in(item, FLOAT64_SUFFICES) and "stage4" in item.nodeid and "float32" in item.name.partition("[")[2]
         again = _in(item, STAGE_4_AGAIN) and "[stage4_numba_cuda" in item.nodeid
         if twice or again or _in(item, WIDE_FOLDERS):
             item.add_marker(pytest.mark.wide)
     for item in _further_cases(items):
         item.add_marker(pytest.mark.wide)
+    if WIDE:  # what takes more or new examples then
+        for item in items:
+            if hasattr(item.module, "WIDE") or getattr(item.obj, "is_hypothesis_test", False):
+                item.add_marker(pytest.mark.wide)
     if not WIDE and "wide" not in config.getoption("markexpr"):
         left_out = [item for item in items if item.get_closest_marker("wide")]
         items[:] = [item for item in items if not item.get_closest_marker("wide")]

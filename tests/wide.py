@@ -2,9 +2,10 @@
 
 `make test` proves the product right. The wide tests take many times as long: every wrong answer of the course, every
 kernel compiled for the emulator, all combinations of parameters, long fuzz, browsers, every documented command. They
-carry the marker `wide`, given in conftest.py to folders and to the cases of a parametrised test in which no value is
-new, and elsewhere to a test by `@wide`, or to the later cases of a parametrised test by `widely`. `-m wide` or
-GROUNDUP_EVERY_KERNEL=1, which `make test-wide` sets, brings them in.
+carry the marker `wide`, given in conftest.py to folders and to the cases of a parametrised test in which no pair of
+values is new, and elsewhere to a test by `@wide`, or to the later cases of a parametrised test by `widely`. `-m wide`
+brings them in. With GROUNDUP_EVERY_KERNEL=1, which `make test-wide` sets, tests that use WIDE take more, and
+hypothesis takes new examples: these tests are wide then, too.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,8 @@ def meaning(value: Any, functions: Sequence[FunctionSource]) -> str:
         return f"device {numba.typeof(device)}{device.shape}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, Enum):
+        return f"{type(value).__module__}.{type(value).__qualname__} {value.name} {value.value!r}"
     if isinstance(value, np.dtype):
         return f"dtype {value.descr} {value.itemsize} {value.isalignedstruct}"
     if isinstance(value, tuple):

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 import warnings
+from enum import Enum
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -130,6 +131,9 @@ def test_the_same_kernel_has_the_same_file(folder: Path) -> None:
     assert path == path_with("out[0] = TILE", TILE=4, OTHER=5)
 
 
+MODES = Enum("MODES", "ONE TWO")
+
+
 @pytest.mark.parametrize(
     ("body", "one", "other"),
     [
@@ -141,6 +145,7 @@ def test_the_same_kernel_has_the_same_file(folder: Path) -> None:
         ("out[5] = TILE[0]", np.zeros(3), np.zeros(3, np.float32)),
         ("out[6] = TILE(1)", types.float32, types.float64),
         ("out[7] = TILE(n)", abs, round),
+        ("out[7] = TILE.value", MODES.ONE, MODES.TWO),
         ("out[8] = TILE(n)", device("return x"), device("return -x")),
         ("out[9] = TILE(n)", device("return k * x", k=1), device("return k * x", k=2)),
     ],

@@ -26,7 +26,7 @@ def tracked_files() -> list[str]:
         done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError as error:
         raise RuntimeError(f"git cannot be started: {error}") from None
-    paths = done.stdout.split("\0")
+    paths = sorted(set(done.stdout.split("\0")))  # an unmerged file is named more than once
     if "pyproject.toml" not in paths:
         raise RuntimeError(f"{ROOT} is no git repository of groundup: {done.stderr.strip() or 'no files in it'}")
     return paths
