@@ -215,6 +215,9 @@ def test_a_dense_stack_is_the_network_of_its_sizes(stage: Stage) -> None:
         (lambda s, n, x, y: n.forward(own(s, x[:, :, :5])), ValueError,
          r"Network: x is (4, 1, 5, 5), expected (batch, 30) or (batch, 1, 6, 5)"),
         (lambda s, n, x, y: n.forward(own(s, np.ones((2, 29)))), ValueError, "x is (2, 29), expected (batch, 30)"),
+        (lambda s, n, x, y: s.network.Network(Architecture((3,), (BatchNorm(), Dense(2)))).train_step(
+            own(s, np.ones((1, 3)), "float32"), [0], s.optimizers.SGD(0.1)), ValueError,
+         "batch_norm: expected more than 1 value per channel when training, got x of shape (1, 3)"),
         (lambda s, n, x, y: s.network.Network(Architecture((1, 4, 4), (Conv(2, 3),))), ValueError,
          "Network: the last layer's output is (2, 2, 2), an image"),
         (lambda s, n, x, y: s.network.Network(SMALL, activation="tanh"), ValueError,

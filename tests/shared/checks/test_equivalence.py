@@ -114,6 +114,18 @@ def test_gradients_that_round_as_on_another_machine_are_no_divergence(
     assert [str(comparison) for comparison in found if not comparison.ok] == []
 
 
+def test_every_second_step_of_a_trajectory_has_dropout(numpy_stage: contract.Stage) -> None:
+    pair, dropped = Pair(numpy_stage, numpy_stage, "float64"), []
+
+    def take(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> None:
+        dropped.append(masks is not None)
+        network.train_step(x, y, optimizer, masks)
+
+    problem = dense_problem(pair, np.random.default_rng(0), "relu", "hinge")
+    assert all(comparison.ok for comparison in trajectory(pair, problem, "SGD", 3, take=take))
+    assert dropped == [True, False, True]
+
+
 @IN_FULL
 @pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
 def test_every_stage_agrees_at_every_level(name: str, dtype: str) -> None:
